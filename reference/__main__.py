@@ -1,4 +1,4 @@
-"""`python -m reference`: makes a problem's file, lists the problems, or checks whether they are fit to judge by."""
+"""`python -m reference`: makes a problem's file, lists the problems, or checks that they reject wrong answers."""
 
 import argparse
 import json
@@ -24,18 +24,18 @@ PROGRAM, JUDGING = "python -m reference", "python pipeline.py"
 
 
 class UsageError(Exception):
-    """What was asked for can't be done; the message is for the person who asked."""
+    """The request is impossible. The message is for the user."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging: str = JUDGING) -> int:
-    """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage, 130 for Ctrl-C.
+    """Returns the exit code: 0 if all passed, 1 if one was refused, 2 for bad usage, 130 for Ctrl-C.
 
-    program, judging: how this command and the one that judges are called in what is printed.
+    program, judging: names of this command and of the judging command, for messages.
     """
     this = parser(program)
     use_file(this, arguments, "problems")
     options = this.parse_args(arguments, argparse.Namespace(program=program, judging=judging))
-    # The heavy imports come after the options, so that --help and mistyped options answer at once.
+    # The heavy imports come after the options, so that --help and errors in options are shown at once.
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
     from evaluator.results.text import plain_line
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        # The reader closed the pipe (`| head`). Nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_USAGE
 
@@ -59,34 +59,34 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
-        prog=program, description="Makes a problem's file, lists problems, or checks whether they are fit to judge by."
+        prog=program, description="Makes a problem's file, lists problems, or checks that they reject wrong answers."
     )
     commands = this.add_subparsers(dest="command", required=True)
-    new = commands.add_parser("new", help="write a documented template", description="Write a problem's file to start from.")
-    new.add_argument("name", metavar="NAME", help="of the problem and its file")
+    new = commands.add_parser("new", help="write a documented template", description="Write a template of a problem's file.")
+    new.add_argument("name", metavar="NAME", help="name of the new problem")
     new.add_argument("--reference", type=Path, metavar="DIR", help="folder to write to (default: the shipped problems')")
     new.set_defaults(answer=_new)
     check = commands.add_parser(
         "check",
         help="refuse problems that accept a trivial answer",
-        description="Hold trivial answers, and what a reference must never do, against each problem.",
-        epilog="Exit code: 0 all problems were admitted, 1 one was refused, 2 bad usage.",
+        description="Check that each problem rejects trivial answers, and that its outputs depend only on its inputs.",
+        epilog="Exit code: 0 all problems passed, 1 one was refused, 2 bad usage.",
     )
     check.set_defaults(answer=_check)
-    listing = commands.add_parser("list", help="cases, dtypes, sizes, floor, and what checks have come to")
+    listing = commands.add_parser("list", help="cases, dtypes, sizes, floor, and results of checks")
     listing.set_defaults(answer=_list)
     for command in (check, listing):
         command.add_argument("names", nargs="*", metavar="NAME", help="only these problems (default: all)")
         command.add_argument(
-            "--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)"
+            "--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)"
         )
     for command in (new, check, listing):
         command.add_argument("--json", action="store_true", help="print JSON")
-    check.add_argument("--dtype", metavar="TYPE", help="precision: fp16, bf16, fp32 or fp64 (default: the problem's own)")
+    check.add_argument("--dtype", metavar="TYPE", help="precision: fp16, bf16, fp32 or fp64 (default: the problem's)")
     check.add_argument("--device", default="cpu", metavar="DEVICE", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
     cases = check.add_mutually_exclusive_group()
-    cases.add_argument("--case", metavar="NAME", help="set of shapes (default: small on a CPU, full on a GPU)")
-    cases.add_argument("--all-cases", action="store_true", help="every case of the problem")
+    cases.add_argument("--case", metavar="NAME", help="shapes (default: full on a GPU, small on a CPU)")
+    cases.add_argument("--all-cases", action="store_true", help="every case")
     return this
 
 
@@ -106,7 +106,7 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _meant(names: Sequence[str], folders: Sequence[Path]) -> dict[str, Path]:
-    """The files of the problems with these names, or of all. Raises UsageError where there is none of a name."""
+    """The files of the problems with these names, or of all. Raises UsageError for an unknown name."""
     from evaluator.problem.catalogue import discover
     from evaluator.submission.attribution import Catalogue
 
@@ -161,7 +161,7 @@ def _input_bytes(problem: "Problem") -> int | None:
 
     try:
         return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))
-    except ProblemError:  # what it draws with has no form without memory
+    except ProblemError:  # its random functions do not work without memory
         return None
 
 
@@ -181,7 +181,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _checked(options: argparse.Namespace, problems: Mapping[str, Path], work: "Work") -> Iterator["Checked | Broken"]:
-    """Each case of each problem, once it has been checked. Raises UsageError."""
+    """Check each case of each problem, and yield the results. Raises UsageError."""
     import torch
 
     from evaluator.judge.device.environment import apply_settings
@@ -219,7 +219,7 @@ def _checked(options: argparse.Namespace, problems: Mapping[str, Path], work: "W
 
 @contextmanager
 def _alone_on(device: "Device") -> Iterator[None]:
-    """On a GPU the reference is timed, and no judge may have a submission there meanwhile."""
+    """Hold the GPU exclusively: the reference is timed, so no judge may run a submission there."""
     from evaluator.judge.device.device_lock import DeviceLock
 
     if device.kind != "cuda":

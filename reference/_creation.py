@@ -1,4 +1,4 @@
-"""A new problem's file, from the template."""
+"""Makes a new problem's file from the template."""
 
 import keyword
 import re
@@ -11,11 +11,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class CreationError(ValueError):
-    """The file can't be made; the message is for the person who asked."""
+    """The file can't be made; the message is for the user."""
 
 
 def create(name: str, folder: Path) -> Path:
-    """Write the template as `folder`/NAME.py; the folder is made where it is not there. Raises CreationError."""
+    """Write the template as `folder`/NAME.py; a missing folder is made. Raises CreationError."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise CreationError(f"{name!r} is no name for a problem: small letters, digits and _, a letter first")
     path = folder / f"{name}.py"

@@ -1,4 +1,4 @@
-"""What `python -m reference` shows: a table of problems, and what the checks of some came to."""
+"""The output of `assay problems`: a table of problems, and results of checks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ from evaluator.results.text import cell, plain_line
 if TYPE_CHECKING:
     from evaluator.judge.problem_check.check_result import ProblemCheck
     from evaluator.problem.check_cache import KeptCheck
-    from evaluator.problem.declaration import Floor
+    from evaluator.problem.declaration import Declaration, Floor
     from evaluator.problem.execute import ProblemError
     from evaluator.problem.problem import Problem
 
@@ -45,13 +45,13 @@ _CHECKED = (
 
 @dataclass(frozen=True)
 class Listed:
-    """A problem, and what is known of it without running it."""
+    """A problem, and its facts without running it."""
 
     problem: "Problem"
     input_bytes: int | None
-    """Of one call in the `full` case; None where the inputs can't be drawn without memory."""
+    """Size of one call in the `full` case; None if the inputs can't be made on the meta device."""
     admissions: "Sequence[KeptCheck]"
-    """What checks of it came to, of any case and on any device."""
+    """Results of its checks, in any case and on any device."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Checked:
 
 
 def listing(found: "Sequence[Listed | Broken]") -> str:
-    """A line for each problem."""
+    """One line per problem."""
     table = Table(_LISTED)
     for each in found:
         if isinstance(each, Broken):
@@ -79,11 +79,16 @@ def listing(found: "Sequence[Listed | Broken]") -> str:
             continue
         declared = each.problem.declaration
         told = (
-            *(each.problem.name, declared.level or "–", ", ".join(declared.tags), ", ".join(each.problem.case_names)),
+            *(each.problem.name, declared.level or "–", ", ".join(declared.tags), _cases(declared)),
             *(declared.dtype or "own", _size(each.input_bytes), _floor(declared.floor)),
         )
         table.add(*told, _state(each.admissions), declared.description)
     return rendered(table)
+
+
+def _cases(declared: "Declaration") -> str:
+    """Names of cases, and the number of workloads."""
+    return ", ".join([*declared.cases, *([f"{len(declared.workloads)} workloads"] if declared.workloads else [])])
 
 
 def listing_record(listed: "Listed | Broken") -> dict[str, Any]:
@@ -107,7 +112,7 @@ def listing_record(listed: "Listed | Broken") -> dict[str, Any]:
 
 
 def report(checked: "Sequence[Checked | Broken]") -> str:
-    """A table of what was checked; then, of what was refused, or of all where it is but one, what was seen and what to do."""
+    """A table of the checked cases; then details and fixes for the refused ones, or for a single one."""
     table = Table(_CHECKED)
     for each in checked:
         if isinstance(each, Broken):
@@ -123,12 +128,12 @@ def report(checked: "Sequence[Checked | Broken]") -> str:
 
 
 def is_admitted(checked: "Checked | Broken") -> bool:
-    """Whether submissions may be judged by it."""
+    """Whether it may be used to judge submissions."""
     return isinstance(checked, Checked) and checked.admission.admitted
 
 
 def checked_line(checked: "Checked | Broken") -> Text:
-    """One case in a line, as it comes."""
+    """One case in one line, for progress."""
     line = _verdict(is_admitted(checked)).append(" ", style="default")
     if isinstance(checked, Broken):
         return line.append(plain_line(f"{checked.name}: {checked.error}"), style="default")
@@ -176,7 +181,7 @@ def _details(checked: "Checked | Broken") -> RenderableType:
 
 
 def excerpt(error: "ProblemError", around: int = 2) -> list[tuple[int, str]]:
-    """Lines of the file about the one that breaks the rule, with their numbers; none where no line does."""
+    """Numbered lines of the file around the one that breaks the rule; empty if no line does."""
     if error.line is None:
         return []
     checkcache(str(error.path))
@@ -189,7 +194,7 @@ def _verdict(admitted: bool) -> Text:
 
 
 def _state(admissions: "Sequence[KeptCheck]") -> Text:
-    """What checks came to, in short."""
+    """Results of checks, in short."""
     if not admissions:
         return Text("unchecked", style="dim")
     text = Text()
@@ -217,7 +222,7 @@ def _size(count: int | None) -> str:
 
 
 def _floor(floor: "Floor | None") -> str:
-    """What a call can't do without, in short."""
+    """The minimum of a call, in short."""
     if floor is None:
         return "writes all"
     reads, writes = (each if isinstance(each, str) else ", ".join(map(str, each)) for each in (floor.reads, floor.writes))

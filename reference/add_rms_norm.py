@@ -1,4 +1,4 @@
-"""The residual and the norm between two blocks of a language model: the sum is an answer too."""
+"""The residual and the norm between two blocks of a language model. The sum is an output too."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Where the largest value of each column stands."""
+"""The index of each column's largest value."""
 
 import torch
 from torch import nn

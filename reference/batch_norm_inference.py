@@ -1,4 +1,4 @@
-"""Batch normalization with running averages, as in evaluation: a scale and a shift for each channel."""
+"""Batch normalization with running averages, as in evaluation: a scale and a shift per channel."""
 
 import torch
 from torch import nn

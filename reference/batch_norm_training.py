@@ -1,4 +1,4 @@
-"""Batch normalization by the batch's own mean and variance, as in training: each channel has to be read before any of it is written.
+"""Batch normalization by the batch's own mean and variance, as in training: each channel must be read before any of it is written.
 
 Channels differ in scale and in mean, so that leaving either out shows.
 """

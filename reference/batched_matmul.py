@@ -1,4 +1,4 @@
-"""Many products of middling matrices, one for each of a batch."""
+"""A batch of products of medium-sized matrices."""
 
 import torch
 from torch import nn

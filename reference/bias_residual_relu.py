@@ -1,4 +1,4 @@
-"""What often follows a layer: a bias for each column, a residual, and ReLU, in one pass over memory."""
+"""A layer's usual epilogue: a bias per column, a residual, and ReLU, in one pass over memory."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
 """Cross entropy of logits against class numbers, averaged to one number.
 
-The logits' spread is drawn as well: at a fixed spread, the mean over so many rows would be all but the same in every draw.
+The logits' spread is random too. With a fixed spread, the mean over so many rows would hardly differ between inputs.
 """
 
 import torch

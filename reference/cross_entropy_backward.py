@@ -1,4 +1,4 @@
-"""The backward pass of softmax and cross entropy: the gradient of the logits, for losses that each have a gradient of their own."""
+"""The backward pass of softmax and cross entropy: the gradient of the logits, for losses with one gradient each."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Attention of one new position to a cache of keys and values, which groups of heads share: bound by reading the cache."""
+"""Attention of one new position to a cache of keys and values that groups of heads share: bound by reading the cache."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A convolution of each channel with a filter of its own: a stencil, bound by memory."""
+"""A convolution of each channel with its own filter: a stencil, bound by memory."""
 
 import torch
 from torch import nn

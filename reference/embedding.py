@@ -1,4 +1,4 @@
-"""Rows of a table, looked up by number: reads in no order at all."""
+"""Rows of a table, looked up by index: reads in random order."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Sums of rows of a table, looked up by number: what a recommender does all day."""
+"""Sums of rows of a table, looked up by index, as in recommenders."""
 
 import torch
 from torch import nn

@@ -1,7 +1,7 @@
-"""A product in FP8 with block scales: the activations are quantised here, in groups of a row; the weights come as FP8 with a scale a block.
+"""A product in FP8 with block scales: the activations are quantised here, in groups of a row; the weights are FP8 with one scale per block.
 
 The activations' scales are powers of two, so that their quotients are exact and every code has one right value. The answer is in float16,
-whose bound has room for the sums of FP8 matrix units, and none for operands that were rounded to bfloat16.
+whose tolerance allows the sums of FP8 matrix units, but not operands rounded to bfloat16.
 """
 
 import torch

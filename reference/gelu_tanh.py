@@ -1,4 +1,4 @@
-"""GELU in its tanh form, written out operator by operator: eager PyTorch goes through memory seven times, one kernel need go only once."""
+"""GELU in its tanh form, written out operator by operator: eager PyTorch passes over memory seven times; one kernel needs one pass."""
 
 import math
 

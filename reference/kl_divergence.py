@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence of each row from logits on both sides: two softmaxes, of which neither is kept."""
+"""Kullback-Leibler divergence of each row from logits on both sides: two softmaxes, neither of which is stored."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
 """Layer normalization over the last dimension, with weight and bias.
 
-Both are drawn: at torch's initial ones and zeros, an answer that leaves them out would pass.
+Both are random: with torch's initial ones and zeros, an answer without them would pass.
 """
 
 import torch

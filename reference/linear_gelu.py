@@ -1,4 +1,4 @@
-"""A layer and its activation: the product is never needed in memory."""
+"""A layer and its activation: the product need not be stored in memory."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Softmax over what lies before the diagonal, as attention without looking ahead has it."""
+"""Softmax over the elements before the diagonal, as in causal attention."""
 
 import torch
 from torch import nn

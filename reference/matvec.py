@@ -1,4 +1,4 @@
-"""A matrix times a vector: each number of the matrix is read once and used once."""
+"""A matrix times a vector: each element of the matrix is read once and used once."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A layer of experts: each token goes through those that a router has chosen for it, and their answers are added up by its gates.
+"""A layer of experts: each token passes those that a router chose for it, and their outputs are summed, weighted by its gates.
 
 Tokens of one expert are multiplied together: one product for each expert, of as many rows as it was given.
 """

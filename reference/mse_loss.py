@@ -1,6 +1,6 @@
 """Mean squared error, averaged to one number.
 
-The targets' distance is drawn as well: over so many elements, the mean would otherwise be all but the same in every draw.
+The targets' distance is random too. Otherwise the mean over so many elements would hardly differ between inputs.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""A product with weights of eight bits: int8 with a scale for each column, turned back within the product.
+"""A product with eight-bit weights: int8 with a scale per column, dequantised within the product.
 
-The weights are drawn as inputs, so that they differ with every draw.
+The weights are inputs, so that they differ each time.
 """
 
 import torch

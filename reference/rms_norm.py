@@ -1,6 +1,6 @@
 """Normalization by the root mean square of the last dimension, with a weight.
 
-Rows differ in scale, so that leaving the norm out shows; the weight is drawn, so that leaving it out shows too.
+Rows differ in scale, and the weight is random, so that leaving out the norm or the weight shows.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""RMS normalization, forward and backward: the gradients of input and weight are part of the answer.
+"""RMS normalization, forward and backward: the gradients of input and weight are outputs too.
 
 The weight's gradient is a sum over all rows.
 """

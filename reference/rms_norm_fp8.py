@@ -1,7 +1,7 @@
-"""RMS normalization fused with the quantisation to FP8 for the product after it: a scale for each row, and the codes' bytes.
+"""RMS normalization fused with the quantisation to FP8 for the product after it: a scale per row, and the codes' bytes.
 
-The bytes are those of float8_e4m3fn, which holds ±448. They are compared as integers, so that each code has to be the right one, unless
-it hangs on rounding.
+The bytes are those of float8_e4m3fn, which holds ±448. They are compared as integers, so that each code must be right, unless
+it depends on rounding.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""What stands before attention in many language models: RMS norm of each head of queries and keys, and then rotary embedding."""
+"""The step before attention in many language models: RMS norm of each head of queries and keys, then rotary embedding."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Mean, spread and range of each row, by name: one pass gives all four."""
+"""Mean, spread and range of each row, by name: one pass computes all four."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The selective scan of Mamba: a state for each channel that fades at a rate which the input decides, and is read by the input."""
+"""The selective scan of Mamba: a state per channel; the input sets its decay and reads it."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""Each row in rising order, and where its values came from.
+"""Each row in ascending order, and its values' original indices.
 
-Each row is a permutation of numbers that are well apart, so that the indices have one right answer; each is scaled by a number of its own.
+Each row is a permutation of well-separated numbers, so that the indices have one right answer. Each row has its own scale.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The gate of SwiGLU: one half of each row, through SiLU, times the other."""
+"""The gate of SwiGLU: SiLU of one half of each row, times the other half."""
 
 import torch
 from torch import nn

@@ -1,7 +1,7 @@
 """One rank's shard of a feed-forward block under tensor parallelism, without an all-gather.
 
-Each rank's tokens come as a tensor of their own, as they lie in the ranks' memory, and are not put together. The shard holds some of the
-hidden units. Its answers are partial sums, one tensor for each rank, as a reduce-scatter takes them.
+Each rank's tokens are one tensor, as in the ranks' memory, and are not joined. The shard holds some of the hidden units. Its outputs
+are partial sums, one tensor per rank, as a reduce-scatter takes them.
 """
 
 import torch

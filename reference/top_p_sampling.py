@@ -1,6 +1,6 @@
-"""Top-p sampling: of the most likely tokens that have a share p of the probability together, one is drawn by noise that is given.
+"""Top-p sampling: one of the most likely tokens, which together have a share p of the probability, is sampled with given noise.
 
-The noise is exponential: the token with the largest quotient of probability and noise is drawn as often as it is likely.
+The noise is exponential: each token has the largest ratio of probability to noise as often as it is likely.
 """
 
 import torch

@@ -1,7 +1,7 @@
-"""The largest values of each row, in falling order, and where they stand.
+"""The largest values of each row, in descending order, and their indices.
 
-Each row is a permutation of numbers that are well apart, so that the indices have one right answer; each is scaled by a number of its
-own, so that the values differ between rows and draws.
+Each row is a permutation of well-separated numbers, so that the indices have one right answer. Each row has its own random scale, so
+that the values differ between rows and inputs.
 """
 
 import torch

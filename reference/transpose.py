@@ -1,4 +1,4 @@
-"""A matrix turned over and laid out anew: nothing to compute, all of it to move."""
+"""A matrix transposed in memory: nothing to compute, all of it to move."""
 
 import torch
 from torch import nn

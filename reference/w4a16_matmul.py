@@ -1,4 +1,4 @@
-"""A product with weights of four bits: two to a byte, with a scale for each group of a row, and activations of sixteen bits."""
+"""A product with four-bit weights (two per byte, with a scale per group of a row) and sixteen-bit activations."""
 
 import torch
 from torch import nn

@@ -1,1 +1,1 @@
-"""The trusted side: draws inputs, reads outputs from its own memory, compares, times, and decides."""
+"""The trusted side: makes random inputs, reads outputs from its own memory, compares, times, and decides."""

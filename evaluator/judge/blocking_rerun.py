@@ -1,7 +1,7 @@
-"""A second run, in which every launch waits for its kernel, to name the kernel that broke the device or never ended.
+"""A second run in which every launch waits for its kernel, to name the kernel that broke the device or never ended.
 
-In the first run launches return before their kernels run, so that a fault shows at a later call. The second run decides nothing: it
-names a kernel, or it does not.
+In the first run launches return before their kernels run, so a fault shows at a later call. The second run changes no verdict: it names a
+kernel or none.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
 SECOND_S = 3.0
 SECOND_FACTOR = 5
-"""Deadline of a call in the second run: SECOND_S, plus SECOND_FACTOR times what ended in the first run took. An endless kernel uses up the
-whole deadline, and keeps the device for that time."""
+"""Timeout of a call in the second run: SECOND_S, plus SECOND_FACTOR times the time of the first run's completed steps. An endless kernel
+uses the whole timeout, and keeps the device for that time."""
 
 
 def deadline_s(evidence: Evidence, timeout_s: float) -> float:
-    """Deadline of a call in the second run; no longer than in the first."""
+    """Timeout of a call in the second run; at most that of the first."""
     hung_s = (evidence.exit.deadline_s or 0.0) if evidence.exit else 0.0
     took_s = sum(evidence.stages_s.get(stage, 0.0) for stage in ("construct", "rounds"))
     return min(timeout_s, SECOND_S + SECOND_FACTOR * max(took_s - hung_s, 0.0))
@@ -39,7 +39,7 @@ def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) ->
 
 
 def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEvidence | None:
-    """End all workers, and run the submission again as far as it came in `evidence`; None where that names no kernel.
+    """End all workers, and run the submission again up to where it failed in `evidence`. Returns None if this names no kernel.
 
     Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
@@ -56,7 +56,7 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
         rounds = Rounds(worker, task.case, oracle, worker_set.memory, call_s, strict_inputs=strict)
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
-        pass  # as in the first run; the records say where
+        pass  # as in the first run; the launch records show the place
     worker.end()
     if worker.launches is None:
         return None
@@ -64,7 +64,7 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
 
 
 def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:
-    """The kernel at fault, by the records of the second run; None where that ended well, or differently from the first."""
+    """The kernel at fault, from the records of the second run; None if that ended well, or differently from the first."""
     pending = [launch for launch in launches if launch.pending]
     refused = [launch for launch in launches if launch.code in DEVICE_ERRORS]
     if timed_out:

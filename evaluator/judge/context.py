@@ -1,4 +1,4 @@
-"""What a judge works with, the same for all of its evaluations; and one evaluation's task."""
+"""The context of a judge, shared by all of its evaluations; and the task of one evaluation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,29 +20,29 @@ ReportStage = Callable[[str], None]
 
 @dataclass(frozen=True)
 class JudgeContext:
-    """The same for all evaluations of one judge."""
+    """Data shared by all evaluations of one judge."""
 
     device: Device
     stands_in: bool
-    """There is no GPU, and the CPU stands in for it: only builds and C++ submissions are judged."""
+    """Whether the CPU stands in for a missing GPU: only builds, C++ submissions and interpreted Triton kernels are judged."""
     zygote: Zygote
     builder: Builder
     environment: Environment
     recorder: str | None
     """The library that records launches, preloaded into every worker; None on the CPU."""
     readonly: tuple[str, ...] = ()
-    """Folders that workers need to see besides the system's and Python's."""
+    """Folders that workers need besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
     cores: tuple[int, ...] = ()
-    """On the CPU: cores that workers are kept to, and the judge while it times; empty on a GPU."""
+    """On the CPU: cores that workers are pinned to, and the judge while it times; empty on a GPU."""
     calibration: Calibration | None = None
-    """Of the device, under this driver and this PyTorch; None where it is not calibrated."""
+    """Calibration of the device, under this driver and PyTorch; None if it is not calibrated."""
     sanitizer: Sanitizer | None = None
-    """None where compute-sanitizer was not asked for."""
+    """None if compute-sanitizer was not requested."""
     warmed: set[str] = field(default_factory=set)
-    """Problems, by their hashes, whose kernels the judge's process has loaded."""
+    """Hashes of problems whose kernels the judge's process has loaded."""
     kept_workers: dict[str, Any] = field(default_factory=dict)
-    """What the next evaluation may take (evaluator.judge.workers.kept_workers)."""
+    """Workers for the next evaluation (evaluator.judge.workers.kept_workers)."""
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,6 @@ class Task:
     problem: Problem
     case: ProblemCase
     report: ReportStage
+    workloads: tuple[ProblemCase, ...] = ()
+    """All workloads, if all are timed: first the case's own, under its own name; else empty."""
     times: StageTimes = field(default_factory=StageTimes)

@@ -1,4 +1,4 @@
-"""One submission judged once: from a job to a result."""
+"""Judges one submission once: from a job to a result."""
 
 import time
 from collections.abc import Callable
@@ -15,18 +15,19 @@ from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ProfileEvidence
 from evaluator.results.protocol_names import alternative
-from evaluator.results.result import Result, now
+from evaluator.results.result import ALL_CASES, Result, now
+from evaluator.results.score import overall_ms
 
 
 def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Callable[[Result], None] = lambda _: None) -> Result:
-    """Judge one submission; whatever goes wrong becomes the result. `report` is called with each stage. `settle` is called with the result
-    when nothing but a profile is still to be added to it."""
+    """Judge one submission. Every failure becomes a result. `report` is called with each stage. `settle` is called with the result when
+    only a profile is still to be added."""
     started_at, start = now(), time.monotonic()
     named: dict[str, Any] = {"case": job.case, "problem_sha256": None, "precision": None, "protocol": None}
 
     def made(verdict: Verdict, evidence: Evidence) -> Result:
         timing = evidence.timing if verdict.category.status is Status.CORRECT else None
-        runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
+        runtime_ms, baseline_ms = overall_ms(timing) if timing else (None, None)
         protocol = {"protocol": alternative(evidence.timing.protocol)} if evidence.timing is not None else {}
         return result_of(
             job,
@@ -48,7 +49,8 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
         problem = load(job.problem_path).in_precision(job.precision)
         named |= {"case": job.case or problem.default_case(context.device.kind), "problem_sha256": problem.sha256}
         named |= {"precision": problem.precision, "protocol": alternative(job.protocol)}
-        stages = Stages(context, job, problem, problem.instance(named["case"]), report)
+        workloads = problem.workloads() if named["case"] == ALL_CASES else ()
+        stages = Stages(context, job, problem, problem.instance(named["case"]), report, workloads)
         try:
             verdict = stages.run()
             if stages.profile_is_due:

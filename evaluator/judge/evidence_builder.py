@@ -1,4 +1,4 @@
-"""The evidence of one evaluation, collected step by step, and the verdict by it."""
+"""The evidence of one evaluation, collected step by step, and the verdict from it."""
 
 import contextlib
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from evaluator.sandbox import SandboxUnavailable
 
 
 class EvidenceBuilder:
-    """Collects what has been observed of one task so far."""
+    """Collects the evidence of one task."""
 
     def __init__(self, task: Task) -> None:
         self._context, self._code, self._times = task.context, task.job.code, task.times
         self.evidence = Evidence(device_kind=task.context.device.kind, sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
-        """Part of the evidence once it has been collected."""
+        """Rounds so far; `collect` adds them to the evidence."""
 
     def note(self, **observed: Any) -> None:
         """Set these fields of the evidence."""
         self.evidence = self.evidence.model_copy(update=observed)
 
     def collect(self, worker: WorkerClient | None) -> None:
-        """Take the candidate's records into the evidence. The candidate is killed first, so that its output is complete."""
+        """Add the candidate's records to the evidence. The candidate is killed first, so that its output is complete."""
         if worker is None:
             return
-        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and that has been reported
+        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost has ended too, which was reported
             worker.end()
         stdout, stderr = worker.confined.output()
         self.note(
@@ -48,12 +48,16 @@ class EvidenceBuilder:
         self.note_times()
 
     def note_times(self) -> None:
-        """Take down where the time has gone so far."""
+        """Note the time of each stage so far."""
         self.note(stages_s=_rounded(self._times.seconds), held_s=_rounded(self._times.held_seconds))
 
     def diagnose(self) -> Verdict:
-        """The verdict by the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU."""
+        """The verdict from the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU."""
         verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
+        if verdict.category.status is Status.CORRECT:
+            verdict = self._in_workloads() or verdict
+        elif self.evidence.workload:
+            verdict = _in(self.evidence.workload, verdict)
         on_cpu = self._context.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
@@ -61,6 +65,27 @@ class EvidenceBuilder:
         if self._context.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict
+
+    def _in_workloads(self) -> Verdict | None:
+        """The first verdict against the submission in a workload other than its case's; None if there is none."""
+        timing = self.evidence.timing
+        for workload in timing.workloads[1:] if timing else ():
+            if workload.timing is not None:
+                observed = {"timing": workload.timing, "floor": workload.floor, "ablation": workload.ablation, "own_work": None}
+                verdict = diagnose(self.evidence.model_copy(update=observed))
+                if verdict.category.status is not Status.CORRECT or verdict.category is Category.NO_CUSTOM_KERNEL:
+                    return _in(workload.case, verdict)
+        return None
+
+    def shorten_workloads(self) -> None:
+        """Shorten the stored timing of each workload to the basis of its figures. Call it after the verdict."""
+        timing = self.evidence.timing
+        if timing is not None and timing.workloads:
+            self.note(timing=timing.model_copy(update={"workloads": tuple(each.shortened() for each in timing.workloads)}))
+
+
+def _in(workload: str, verdict: Verdict) -> Verdict:
+    return Verdict(verdict.category, f"in the workload {workload}: {verdict.message}")
 
 
 def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:

@@ -1,6 +1,6 @@
-"""Checks after a submission has been timed. Timing has killed the candidate; where a check needs a worker, it starts another one.
+"""Checks after the timing of a submission. Timing has killed the candidate; a check that needs a worker starts another one.
 
-- How fast can a call be at all?
+- What is the minimum time of a call?
 - Does the problem accept answers that take no work?
 - Do the submission's own kernels contribute to its answers, and enough?
 - Is it right on inputs of other distributions, and in other shapes?
@@ -15,7 +15,7 @@ import time
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
-from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
+from evaluator.judge.correctness.reference import Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
@@ -35,44 +35,44 @@ from evaluator.results.evidence import OWN_TIME_SHARE, ChangedInputsEvidence, Sh
 from evaluator.worker.protocol import ProtocolError
 
 CHANGED_INPUTS_S = {"cuda": 0.15, "cpu": 5.0}
-"""By kind of device: after so long, no further distribution of inputs is tried."""
+"""Seconds, by kind of device, after which no further distribution of inputs is tried."""
 SHAPES_S = {"cuda": 0.15, "cpu": 30.0}
-"""After so long, no further shape is tried, unless the verdict depends on them. On a GPU others wait meanwhile."""
+"""Seconds after which no further shape is tried, unless the verdict depends on shapes. On a GPU others wait meanwhile."""
 DEAR_S = {"cuda": 0.3, "cpu": 30.0}
-"""Where constructing the model and one round have taken so long, neither is tried, unless the verdict depends on it."""
+"""If constructing the model and one round took longer than this, neither is tried, unless the verdict depends on it."""
 SHORT_LOAD_S = 0.5
-"""Where the submission was loaded in so little time, the device is kept while another worker loads it."""
+"""If the submission loaded in less time than this, the device is kept while another worker loads it."""
 RELOAD_S, RELOAD_FACTOR = 2.0, 5
-"""Deadline of that: so long, or so many times as long as the first time."""
+"""Timeout of that load: the larger of RELOAD_S and RELOAD_FACTOR times the first load's time."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
-"""Deadline of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times what all rounds took. A loop that waits for
-their output does not end."""
+"""Timeout of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times the time of all rounds. A loop that waits
+for their output does not end."""
 
 log = logging.getLogger(__name__)
 
 
 class PostChecks:
-    """Runs the checks on one submission and notes their evidence."""
+    """Runs the checks on one submission, and notes their evidence."""
 
     def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference) -> None:
         self._task, self._worker_set, self._evidence_builder, self._reference = task, worker_set, evidence_builder, reference
         self._restored: WorkerClient | None = None
-        """The worker that has answered without the submission's own kernels, and launches them again."""
+        """The worker of the ablation check, which launches the submission's own kernels again."""
 
     def note_limits(self) -> None:
-        """Note how fast a call can be at all. The candidate is gone, so that it slows no measurement."""
+        """Note the minimum time and the speed-of-light time of a call. The candidate has ended, so it slows no measurement."""
         timing = self._evidence_builder.evidence.timing
         if timing is None:
             return
         asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.context.calibration)
         try:
             self._evidence_builder.note(light=find_speed_of_light(*asked))
-        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
-            log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict depends on it
+            log.warning("the speed-of-light time of %s is not known: %s", self._task.job.problem, error)
         try:
             self._evidence_builder.note(floor=find_minimum_time(*asked, timing.runtime_ms))
-        except RuntimeError as error:  # no memory, or a device that measures nothing: then nothing is known against the time
+        except RuntimeError as error:  # no memory, or a failed measurement: then nothing contradicts the time
             log.warning("could not find the floor of %s: %s", self._task.job.problem, error)
 
     def check_problem(self) -> None:
@@ -80,13 +80,13 @@ class PostChecks:
         try:
             with self._task.times.spending("problem check"):
                 self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device, self._reference.oracle))
-        except Exception as error:  # whatever it is: nothing is known against the problem
+        except Exception as error:  # with any error, nothing contradicts the problem
             log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
 
     def run_ablation(self) -> None:
-        """End all workers, and ask a new one that leaves the submission's own kernels out.
+        """End all workers, and call a new one that skips the submission's own kernels.
 
-        While it starts and loads, other submissions may have the device, unless both are short. Raises AblationFailedError, ProblemError,
+        While it starts and loads, other submissions may have the device, unless both are fast. Raises AblationFailedError, ProblemError,
         ReferenceFailedError, SandboxUnavailable.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
@@ -104,14 +104,43 @@ class PostChecks:
                 return answer_without(worker, task.case, reference.oracle, memory, call_s, strict_inputs=strict)
 
         call_s = self._call_s
-        self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
+        found = ablate(worker, prepare, answer)
+        self._evidence_builder.note(ablation=found)
+        if task.workloads and not found.still_right:
+            worker = self._ablate_in_workloads(worker)
         if worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
             self._restored = worker
 
-    def measure_own_work(self) -> None:
-        """Note what own kernels contribute to a call, where the answer is wrong without them. What can't be measured says nothing.
+    def _ablate_in_workloads(self, worker: WorkerClient) -> WorkerClient:
+        """Run the ablation check in each timed workload, until one does not need its own kernels. A worker that ended without its kernels
+        is replaced. Returns the last one."""
+        worker_set, memory, strict = self._worker_set, self._worker_set.memory, self._task.job.strict_inputs
+        timing = self._evidence_builder.evidence.timing
+        assert timing is not None
+        observed = list(timing.workloads)
+        for number, case in enumerate(self._task.workloads):
+            if number == 0 or observed[number].timing is None:
+                continue
+            if worker.failure or worker.ended:
+                worker, failure = self._load_without_kernels()
+                if failure is not None:
+                    break
+            with self._task.times.spending("ablation"):
+                model = case.model(worker_set.launcher.seed, memory.device)
+                reference = Reference(model, case.init_inputs(worker_set.launcher.seed), Oracle(model, case.rows_independent))
+                prepare = functools.partial(worker_set.launcher.construct_workload, worker, case, reference.arguments, model)
+                asked = (worker, case, reference.oracle, memory, self._call_s)
+                found = ablate(worker, prepare, functools.partial(answer_without, *asked, strict_inputs=strict))
+            observed[number] = observed[number].model_copy(update={"ablation": found})
+            if found.still_right:
+                break
+        self._evidence_builder.note(timing=timing.model_copy(update={"workloads": tuple(observed)}))
+        return worker
 
-        On a GPU they are asked about only where they take little of the time, and are all launched from an extension.
+    def measure_own_work(self) -> None:
+        """Note the contribution of own kernels to a call, if the answer is wrong without them. A failed measurement decides nothing.
+
+        On a GPU this is measured only if they take little of the time, and are all launched from an extension.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
         share = None
@@ -134,13 +163,14 @@ class PostChecks:
             with worker.entering("rounds", "ablation"):
                 found = measure_own_work(worker, task.case, reference.oracle, worker_set.memory, self._call_s, share)
             self._evidence_builder.note(own_work=found)
-        except Exception as error:  # whatever it is: the verdict stands
+        except Exception as error:  # with any error, the verdict stands
             log.info("what the kernels of %s do is not known: %s", task.job.submission, error, exc_info=True)
 
     def _load_without_kernels(self) -> tuple[WorkerClient, Exception | None]:
-        """A worker that has loaded the submission without its kernels, and has the device; and why not, where it has not.
+        """A worker that has loaded the submission without its kernels, and has the device; and the error if it has not.
 
-        One that loaded soon the first time is given that time once more while the device is held. If it needs longer, another one loads.
+        If the first load was fast, this one has a timeout from RELOAD_S and RELOAD_FACTOR, while the device is held. If it needs longer,
+        another worker loads.
         """
         worker_set, load_s = self._worker_set, self._task.times.seconds["load"]
         stays = worker_set.has_spare and load_s <= SHORT_LOAD_S
@@ -161,17 +191,17 @@ class PostChecks:
 
     @property
     def _round_s(self) -> float:
-        """What constructing the model and one round have taken."""
+        """Time of constructing the model and of one round."""
         evidence = self._evidence_builder.evidence
         return evidence.stages_s["construct"] + evidence.stages_s["rounds"] / max(len(evidence.rounds), 1)
 
     @property
     def _call_s(self) -> float:
-        """Deadline of a call in another worker, by what the rounds took."""
+        """Timeout of a call in another worker, from the time of the rounds."""
         return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
     def run_changed_inputs_and_shapes(self) -> None:
-        """Ask for answers to inputs of other distributions, then in other shapes. What was not tried says nothing."""
+        """Try inputs of other distributions, then other shapes. Those that are not tried decide nothing."""
         is_strict = self._task.job.shapes == "strict"
         self._evidence_builder.note(strict_shapes=is_strict)
         if self._round_s > DEAR_S[self._task.context.device.kind] and not is_strict:
@@ -179,14 +209,14 @@ class PostChecks:
         try:
             with self._task.times.spending("shapes"):
                 worker = self._restore()
-                if not (self._task.case.any_inputs or self._task.job.strict_inputs):  # there the rounds have asked for them
+                if not (self._task.case.any_inputs or self._task.job.strict_inputs):  # then the rounds have tried them
                     worker = self._ask_for_changed_inputs(worker)
                 self._ask_in_shapes(worker)
-        except Exception as error:  # whatever it is: the verdict stands
-            log.info("%s was not asked for everything else: %s", self._task.job.submission, error, exc_info=True)
+        except Exception as error:  # with any error, the verdict stands
+            log.info("%s was not tried on all other inputs and shapes: %s", self._task.job.submission, error, exc_info=True)
 
     def _restore(self) -> WorkerClient | None:
-        """The worker that the ablation left, with the submission's own kernels back in their place; None where there is none."""
+        """The worker of the ablation check, with the submission's own kernels enabled again; None if there is none."""
         worker, self._restored = self._restored, None
         if worker is None:
             self._worker_set.make_room()
@@ -198,9 +228,9 @@ class PostChecks:
         return None
 
     def _ask_for_changed_inputs(self, worker: WorkerClient | None) -> WorkerClient:
-        """Ask for an answer to each distribution that decides nothing, as long as the worker lives and time is left. Returns the worker.
+        """Make a call for each distribution that decides nothing, as long as the worker lives and time is left. Returns the worker.
 
-        A worker that was there before may be wrong for what it did before: then a fresh one is asked for everything again.
+        A used worker may be wrong because of its earlier calls: then a fresh one repeats all calls.
         """
         found = self._answers_to_changed_inputs(worker) if worker else []
         if worker is None or any(each.right is False for each in found):
@@ -221,7 +251,7 @@ class PostChecks:
         """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
 
         A failure after another shape is tried again in a fresh worker: state of the earlier shape, or an operator that can be registered
-        only once, is no fault.
+        only once, is not an error.
         """
         most_s = math.inf if self._task.job.shapes == "strict" else SHAPES_S[self._task.context.device.kind]
         until = time.monotonic() + most_s
@@ -241,7 +271,7 @@ class PostChecks:
                 return
 
     def _start_for_shapes(self) -> WorkerClient:
-        """A worker that has loaded the submission, or failed at that."""
+        """A worker that has loaded the submission, or failed to."""
         worker = self._worker_set.start("shapes")
         with contextlib.suppress(WorkerError):
             with worker.entering("load", "shapes"):

@@ -1,4 +1,4 @@
-"""The workers of one evaluation that start beside what its candidate is asked: the baseline's, and a spare one."""
+"""The workers of one evaluation that start while its candidate runs: the baseline's, and a spare one."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -19,13 +19,12 @@ from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.sandbox import SandboxUnavailable
 
 SPARE_S = 2.0
-"""How long a spare worker may still start, and the baseline's still construct its model, when the device could be left: both take some
-tenths of a second."""
+"""Maximum wait for a spare worker's start, and for the baseline's construction, before the device is released: both take some tenths of a
+second."""
 
 
 class PreparedWorkers:
-    """Starts them in threads. On a GPU the baseline's worker is the judge's, and stays when the evaluation ends; so does a spare one that
-    was not needed."""
+    """Starts workers in threads. On a GPU the judge keeps the baseline's worker after the evaluation, and an unused spare one."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -35,32 +34,32 @@ class PreparedWorkers:
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
         self.reference: Reference | None = None
-        """What the baseline's worker constructs, once there is one."""
+        """The model that the baseline's worker constructs; None until it is set."""
         self._aside = ThreadPoolExecutor(max_workers=4, thread_name_prefix="aside")
         self._loaded: Future[WorkerClient] | None = None
-        """The baseline's worker, once it has been asked for."""
+        """The loaded baseline's worker; None before it was requested."""
         self._constructed: Future[WorkerClient] | None = None
-        """The same, with its model, once it is needed."""
+        """The baseline's worker with its model; None before it was requested."""
         self._spare: Future[WorkerClient] | None = None
-        """A worker that has started CUDA, and has seen nothing of the submission."""
+        """A worker that has started CUDA, and received nothing of the submission."""
         self._is_dismissed = False
 
     def dismiss(self) -> None:
-        """Begin to end what is needed no more even if it still starts: the baseline's worker where it still loads, or does not stay."""
+        """Begin to end workers that are not needed, even while they start: the baseline's if it still loads or is not kept."""
         self._is_dismissed = True
         is_loading = self._loaded is not None and not self._loaded.done()
         if self.baseline is not None and (is_loading or self.device.type == "cpu"):
             self.baseline.kill()
 
     def close_baseline(self) -> None:
-        """Kill the baseline's worker, if there is one, and give back all that it held."""
+        """Kill the baseline's worker, if there is one, and free all of its resources."""
         if self.baseline:
             self.baseline.close()
             self.baseline = None
 
     def part_with_baseline(self) -> None:
-        """Keep the baseline's worker for the next evaluation of this judge, on a GPU and if it is well; otherwise end it. While it is being
-        constructed, a thread writes to memory that is shared with it: that is waited for, but not for long."""
+        """Keep the baseline's worker for the judge's next evaluation, on a GPU and if it has not failed; otherwise end it. During its
+        construction a thread writes to memory shared with it: wait for that, for at most SPARE_S."""
         if self._constructed is not None and wait([self._constructed], SPARE_S).not_done:
             if self.baseline is not None:
                 self.baseline.kill()
@@ -75,24 +74,23 @@ class PreparedWorkers:
             worker.close()
 
     def prepare_baseline(self) -> None:
-        """Begin to start the baseline's worker, once. On a GPU that is while another submission still has the device; on the CPU it would
-        take the processor from that submission."""
+        """Begin to start the baseline's worker, once. On a GPU this happens while another submission has the device. On the CPU it would
+        take CPU time from that submission."""
         self._loaded = self._loaded or self._aside.submit(self._load_baseline)
 
     def ready_baseline(self) -> None:
-        """Have the baseline's worker construct its model. It starts CUDA no earlier, if it has not yet: the driver starts few contexts a
-        second."""
+        """Have the baseline's worker construct its model. It starts CUDA only now, since the driver starts few contexts per second."""
         self.prepare_baseline()
         self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
 
     def prepare_spare(self) -> None:
-        """Have a worker start CUDA on a GPU, while this judge has it, for what is asked after the timing."""
+        """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""
         if self.device.type == "cuda":
             self._spare = self._spare or self._aside.submit(self._start_spare)
 
     def take_baseline(self) -> WorkerClient:
-        """The baseline's worker, with its model. One that failed while another had the GPU, and perhaps all of its memory, or while the
-        rounds had it, is started again. No worker is starting any more when this ends."""
+        """The baseline's worker, with its model. If it failed while another submission or the rounds had the GPU, and perhaps all of its
+        memory, it is started again. After this, no worker is still starting."""
         self.ready_baseline()
         assert self._constructed is not None
         try:
@@ -116,7 +114,7 @@ class PreparedWorkers:
 
     def _load_baseline(self) -> WorkerClient:
         """The baseline's worker, with its model's code loaded; in a thread."""
-        times = StageTimes()  # not the evaluation's: what happens in a thread is no stage
+        times = StageTimes()  # not the evaluation's: work in a thread is no stage
         worker = self._kept(kept_workers.BASELINE, times)
         is_new = worker is None
         worker = self.baseline = worker or self.launcher.fork(times=times)
@@ -152,23 +150,23 @@ class PreparedWorkers:
 
     @property
     def has_spare(self) -> bool:
-        """Whether a worker that has started CUDA can be had at once."""
+        """Whether a worker that has started CUDA is available at once."""
         return self._spare is not None and self._spare.done() and self._spare.exception() is None
 
     def _await_spare(self) -> None:
-        """Let a worker start CUDA before another judge has the device, which it would disturb; but not for long."""
+        """Wait for the spare worker's start of CUDA, which would disturb the next judge on the device, for at most SPARE_S."""
         if self._spare is not None:
             wait([self._spare], SPARE_S)
 
     def _take_spare(self) -> WorkerClient | None:
-        """The spare worker, once; None where there is none, or where it did not start."""
+        """The spare worker, once; None if there is none, or if it did not start."""
         future, self._spare = self._spare, None
         if future is None or future.exception() is not None:
             return None
         return future.result()
 
     def _part_with_spare(self) -> None:
-        """Keep a worker that was not needed for the next evaluation."""
+        """Keep an unused worker for the next evaluation."""
         worker = self._take_spare()
         if worker is not None:
             kept_workers.keep(self._task.context, kept_workers.SPARE, self.launcher.readonly, worker)
@@ -182,13 +180,13 @@ class PreparedWorkers:
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:
-    """Makes a GPU's context that of this thread."""
+    """Makes a GPU's context current in this thread."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 @contextmanager
 def _baseline_failing(worker: WorkerClient) -> Iterator[None]:
-    """A failure here is the baseline's."""
+    """Turn a failure in this context into the baseline's."""
     try:
         yield
     except WorkerError as error:

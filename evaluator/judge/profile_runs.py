@@ -1,7 +1,7 @@
-"""Nsight Compute over a right submission that has its verdict, and over the reference. The verdict stays as it is, whatever that shows.
+"""Runs Nsight Compute on a right submission after its verdict, and on the reference. The profile never changes the verdict.
 
-Either is one more worker (`evaluator.judge.tool_run`), in a sandbox of its own. It answers two calls, of which the second is profiled.
-What ncu says of the reference is kept for the machine, under all that it depends on.
+Each has its own worker (`evaluator.judge.tool_run`), in its own sandbox. The worker makes two calls, of which the second is profiled. The
+reference's profile is kept on the machine, with a key of everything that it depends on.
 """
 
 import logging
@@ -36,35 +36,35 @@ from evaluator.sandbox import SandboxUnavailable
 
 STAGE = "profile"
 START_S = 60.0
-"""For a cold start under ncu and the loading, in which others have the device; builds aside."""
+"""Limit of a cold start under ncu and of loading, without builds. Meanwhile others have the device."""
 SIDE_S = 12.0
-"""For construction and calls. With `grace_s`, in which ncu writes, the device is held for no more than 20 s."""
+"""Limit of construction and calls. With `grace_s`, in which ncu writes, the device is held for at most 20 s."""
 KERNEL_S = 10.0
-"""For each launch of the profiled call, within SIDE_S."""
+"""Additional limit for each launch of the profiled call, within SIDE_S."""
 MAX_BYTES = 1 << 30
-"""Of a case's tensors. Between two passes ncu puts back what a kernel has written, which takes seconds where that is gigabytes."""
-NOT_TO_ITS_END = "it was broken off"
+"""Maximum size of a case's tensors. Between two passes ncu restores the memory that a kernel wrote, which takes seconds for gigabytes."""
+NOT_TO_ITS_END = "it was interrupted"
 """The remark of a result that is stored if the profile never ends."""
 
 log = logging.getLogger(__name__)
 
 
 def is_wanted(task: Task, verdict: Verdict) -> bool:
-    """Whether a profile was asked for, and the submission is right."""
+    """Whether a profile was requested, and the submission is right."""
     return task.job.profile and verdict.category.status is Status.CORRECT
 
 
 def profile(task: Task, worker_set: WorkerSet, evidence: Evidence) -> ProfileEvidence:
-    """Profile submission and reference. What can't be is told in the remark. Raises ProblemError, and torch.OutOfMemoryError."""
+    """Profile submission and reference. The remark names failures. Raises ProblemError, and torch.OutOfMemoryError."""
     own = [launch for launch in evidence.launches if launch.own]
     if task.context.device.kind != "cuda":
-        return ProfileEvidence(remark="nothing was profiled: that takes an NVIDIA GPU, and this was judged on the CPU")
+        return ProfileEvidence(remark="nothing was profiled: it needs an NVIDIA GPU, and this was judged on the CPU")
     if not own:
-        return ProfileEvidence(remark="nothing was profiled: no kernel of its own was seen to be launched")
+        return ProfileEvidence(remark="nothing was profiled: no launch of an own kernel was recorded")
     try:
         profiler = find()
     except ToolMissingError as error:
-        return ProfileEvidence(remark=cut(f"nothing was profiled: that needs {error}"))
+        return ProfileEvidence(remark=cut(f"nothing was profiled: it needs {error}"))
     worker_set.make_room()
     case, remark = choose_case(task.case)
     runs = ProfileRuns(task, ToolSetting.of(task, worker_set, STAGE), profiler, case)
@@ -77,9 +77,9 @@ def profile(task: Task, worker_set: WorkerSet, evidence: Evidence) -> ProfileEvi
 
 
 def choose_case(case: ProblemCase) -> tuple[ProblemCase, str]:
-    """The case, or the largest of the problem's other shapes with tensors of at most MAX_BYTES, and why it is another one.
+    """The case, or the largest of the problem's other shapes with tensors of at most MAX_BYTES, with the reason.
 
-    A problem that has no such shapes is profiled as it is. Raises ProblemError.
+    A problem without such shapes is profiled in the case. Raises ProblemError.
     """
     own_bytes = _tensor_bytes(case)
     if own_bytes is None or own_bytes <= MAX_BYTES:
@@ -98,7 +98,7 @@ def _tensor_bytes(case: ProblemCase) -> int | None:
 
 
 def launched_by(evidence: Evidence) -> int:
-    """How many launches of its own kernels a call has, as far as that is known."""
+    """Number of launches of own kernels per call, as far as known."""
     own = [launch for launch in evidence.launches if launch.own]
     times = evidence.kernel_times
     timed = sum(launch.timed for launch in own)
@@ -112,7 +112,7 @@ class ProfileRun(ToolRun):
     alone = True
 
     def __init__(self, runs: "ProfileRuns", code: Code, launches: int) -> None:
-        """`launches`: how many the profiled call is expected to have."""
+        """`launches`: expected number in the profiled call."""
         super().__init__(runs.setting, code, runs.case, START_S, runs.setting.context.builder)
         self._launches = min(launches, MAX_KERNELS)
 
@@ -120,7 +120,7 @@ class ProfileRun(ToolRun):
         self.limit(SIDE_S)
 
     def calls(self, worker: WorkerClient) -> None:
-        """The first call has what is made once, such as a tuned kernel; the second one is profiled."""
+        """Make both calls. The first includes one-time work, such as tuning a kernel; the second is profiled."""
         self.call(worker)
         self.limit(min(self.left_s, KERNEL_S * self._launches))
         self.call(worker, profile=True)
@@ -136,30 +136,30 @@ class ProfileRuns:
     case: ProblemCase
 
     def submission(self, own: Sequence[LaunchRecord], launches: int) -> ProfiledSide:
-        """Its own kernels, as they were seen to be launched."""
+        """Profile its own kernels, from the recorded launches."""
         job = self.task.job
         names = {plain_name(launch.kernel) for launch in own}
         return self.side(Code(job.code, first_line=job.first_line), launches, names)
 
     def reference(self) -> ProfiledSide:
-        """All kernels of the reference, as they were found before, or are found now."""
+        """The profile of all kernels of the reference, stored earlier or made now."""
         key = self._key()
         try:
             return ProfiledSide.model_validate(kept_figures.read(key))
-        except ValidationError:  # nothing is kept, or by another version
+        except ValidationError:  # nothing is stored, or by another version
             pass
         problem = self.task.problem
         found = self.side(Code(problem.source, class_name="Model", constants=self.case.constants), MAX_KERNELS)
-        if found.kernels:  # also where time ran out, as it would again
+        if found.kernels:  # also if time ran out, since it would again
             kept_figures.write(key, found.model_dump(mode="json"))
         return found
 
     def side(self, code: Code, launches: int, own: Collection[str] = ()) -> ProfiledSide:
-        """Profile one call of this code: kernels with the bare names `own`, or all. A failure is part of what is returned."""
+        """Profile one call of this code: kernels with the bare names `own`, or all. A failure is part of the returned value."""
         return self.side_by(command(self.profiler, own), code, launches, own)
 
     def side_by(self, words: tuple[str, ...], code: Code, launches: int, own: Collection[str]) -> ProfiledSide:
-        """The same by ncu's command line, to which the worker's is added."""
+        """Profile by ncu's command line, to which the worker's is added."""
         self.setting.report(STAGE)
         run = ProfileRun(self, code, launches)
         try:
@@ -173,29 +173,29 @@ class ProfileRuns:
         return side_of(read(text), run, own)
 
     def light(self) -> LightEvidence | None:
-        """The speed of light of the profiled case; None where it is not known."""
+        """The speed-of-light time of the profiled case; None if unknown."""
         device = torch.device(self.setting.context.device.torch_device)
         self.setting.lock.acquire_alone()
         try:
             model = self.case.model(fresh_seed(), device)
             oracle = Oracle(model, self.case.rows_independent)
             return find_speed_of_light(self.case, model, oracle, device, self.setting.context.calibration)
-        # Nothing but a scale hangs on it: whatever the reference raises here.
+        # Only a scale depends on it, so any error of the reference is ignored.
         except Exception as error:  # noqa: BLE001
-            log.info("the speed of light of %s is not known: %s", self.case.name, error)
+            log.info("the speed-of-light time of %s is not known: %s", self.case.name, error)
             return None
         finally:
             self.setting.lock.release()
 
     def _key(self) -> list[Any]:
-        """What the reference's profile depends on."""
+        """The key of the reference's profile: everything that it depends on."""
         context = self.setting.context
         driver = context.environment.gpu_driver
         return [*kept_figures.case_key(STAGE, self.case), context.device.name, driver, self.profiler.version, *METRICS]
 
 
 def side_of(report: Report, run: ToolRun, own: Collection[str]) -> ProfiledSide:
-    """What a run and ncu's report come to."""
+    """The result of a run and of ncu's report."""
     kernels = tuple(figures(row, own) for row in report.rows[:MAX_KERNELS])
     outcome, remark = run.outcome, run.remark
     if report.refused:
@@ -203,7 +203,7 @@ def side_of(report: Report, run: ToolRun, own: Collection[str]) -> ProfiledSide:
     elif outcome == "deadline":
         remark = f"time ran out, {remark}; kernels with figures: {len(kernels)}"
     elif not kernels:
-        outcome, remark = "failed", "; ".join(report.remarks) or remark or "ncu told of no kernel"
+        outcome, remark = "failed", "; ".join(report.remarks) or remark or "ncu reported no kernel"
     return ProfiledSide.model_validate(
         {
             "outcome": outcome,

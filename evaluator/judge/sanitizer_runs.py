@@ -1,6 +1,6 @@
-"""compute-sanitizer over a submission that has its verdict. What the tools find is further evidence; the verdict stays as it is.
+"""Runs compute-sanitizer on a submission after its verdict. The findings are further evidence, and never change the verdict.
 
-Each tool is one more worker (`evaluator.judge.tool_run`), in a sandbox of its own, which answers two calls of the `small` case.
+Each tool has its own worker (`evaluator.judge.tool_run`), in its own sandbox, which makes two calls of the `small` case.
 """
 
 import logging
@@ -27,24 +27,24 @@ from evaluator.sanitizer.tools import ONE_EACH, Sanitizer, Tool, Wish, command
 
 STAGE = "sanitize"
 BUDGET_S = 240.0
-"""For all tools over one submission; builds aside."""
+"""Limit of all tools on one submission, without builds."""
 TOOL_S = 90.0
-"""For one of them, of which a cold start takes some ten."""
+"""Limit of one tool; a cold start takes about 10 s of it."""
 LINE_FLAG = "-lineinfo"
 HAVE_LINES = {LINE_FLAG, "--generate-line-info", "-G", "--device-debug"}
 MODULE_FILE = "submission.py"
-"""What the worker calls the submission's file."""
+"""The worker's name of the submission's file."""
 
 CRASHES = {*DEVICE_ERRORS.values(), Category.TIMEOUT, Category.PROCESS_CRASH}
 UNTOUCHED = {Status.REJECTED, Status.BUILD_FAILED, Status.NOT_EVALUATED}
 REFUSED = {Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH}
-"""Such a kernel has not run, so that there is nothing to watch."""
+"""Categories in which the kernel did not run, so there is nothing to check."""
 
 log = logging.getLogger(__name__)
 
 
 def is_wanted(wish: Wish, verdict: Verdict, launches: Sequence[LaunchRecord]) -> bool:
-    """Whether to sanitize: its own kernels were launched, and it was wrong or crashed where the wish is for faulty submissions only."""
+    """Whether to run the tools: own kernels were launched, and it was wrong or crashed if only faulty submissions are requested."""
     status = verdict.category.status
     if status in UNTOUCHED or verdict.category in REFUSED or not any(launch.own for launch in launches):
         return False
@@ -67,7 +67,7 @@ class LineBuilds:
 
 
 def with_lines(request: BuildRequest) -> BuildRequest:
-    """The same request with line numbers for its kernels; that changes no code."""
+    """The request with line numbers for its kernels, which change no code."""
     flags = request.extra_cuda_cflags
     if not any(source.is_cuda for source in request.sources) or HAVE_LINES.intersection(flags):
         return request
@@ -76,13 +76,13 @@ def with_lines(request: BuildRequest) -> BuildRequest:
 
 @dataclass(frozen=True)
 class SanitizerRuns:
-    """The runs of all tools over one submission."""
+    """The runs of all tools on one submission."""
 
     setting: ToolSetting
     job: Job
     problem: Problem
     case_name: str
-    """Of the evaluation; used where the problem has no `small` case."""
+    """Case of the evaluation, used if the problem has no `small` case."""
 
     @classmethod
     def of(cls, task: Task, worker_set: WorkerSet) -> Self:
@@ -90,7 +90,7 @@ class SanitizerRuns:
         return cls(ToolSetting.of(task, worker_set, STAGE), task.job, task.problem, task.case.name)
 
     def run(self, sanitizer: Sanitizer) -> SanitizerEvidence:
-        """Run the tools one after another, within BUDGET_S. Raises ProblemError where there is no such case."""
+        """Run the tools one after another, within BUDGET_S. Raises ProblemError if there is no such case."""
         name = SMALL_CASE if SMALL_CASE in self.problem.case_names else self.case_name
         case = self.problem.instance(name)
         runs: list[SanitizerRun] = []
@@ -98,7 +98,7 @@ class SanitizerRuns:
         left_s = BUDGET_S
         for tool in sanitizer.wish.tools:
             if left_s < ToolRun.grace_s:
-                runs.append(SanitizerRun(tool=tool, outcome="deadline", remark="the tools before it took all the time there was"))
+                runs.append(SanitizerRun(tool=tool, outcome="deadline", remark="earlier tools used all the time"))
                 continue
             self.setting.report(f"{STAGE}: {tool}")
             run, findings_ = self.run_tool(command(sanitizer, tool), tool, case, min(TOOL_S, left_s), sanitizer.readonly_paths)
@@ -108,14 +108,14 @@ class SanitizerRuns:
         return SanitizerEvidence(version=sanitizer.version, case=name, runs=tuple(runs), findings=tuple(found))
 
     def tool_run(self, case: ProblemCase, limit_s: float, builds: LineBuilds) -> ToolRun:
-        """A run of one tool, in which each tensor is an allocation of its own."""
+        """A run of one tool, with one allocation per tensor."""
         setting = replace(self.setting, environment=ONE_EACH | self.setting.environment)
         return ToolRun(setting, Code(self.job.code, first_line=self.job.first_line), case, limit_s, builds)
 
     def run_tool(
         self, words: tuple[str, ...], tool: Tool, case: ProblemCase, limit_s: float, readonly: Sequence[str] = ()
     ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
-        """Run one tool by its command line, to which the worker's is added. A failure is part of what is returned."""
+        """Run one tool by its command line, to which the worker's is added. A failure is part of the returned value."""
         builds = LineBuilds(self.setting.context.builder)
         tool_run = self.tool_run(case, limit_s, builds)
         try:
@@ -130,6 +130,6 @@ class SanitizerRuns:
         sources = Sources(builds.requests, self.job.code, self.job.first_line, MODULE_FILE)
         outcome, remark = tool_run.outcome, tool_run.remark
         if outcome == "ended" and written.total is None:
-            outcome, remark = "failed", "; ".join(written.remarks) or remark or "it did not say that it came to an end"
+            outcome, remark = "failed", "; ".join(written.remarks) or remark or "it did not report its end"
         run = SanitizerRun(tool=tool, outcome=outcome, reports=written.total, duration_s=tool_run.duration_s, remark=cut(remark))
         return run, findings(tool, written.reports, sources)

@@ -1,4 +1,4 @@
-"""Where the seconds of one evaluation go."""
+"""Measures the time of each stage of one evaluation."""
 
 import threading
 import time
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 
 class StageTimes:
-    """Each moment belongs to one stage: the innermost of those that have been entered. So the stages add up.
+    """Each moment counts as one stage: the innermost entered one. So the stages add up.
 
-    What other threads than the one that made it do is no stage.
+    Work in threads other than its creator's is no stage.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        """By stage, in the order in which they were first entered."""
+        """Seconds by stage, in the order of their first entry."""
         self.held_seconds: dict[str, float] = {}
-        """How much of that the evaluation had the device, by stage."""
+        """Seconds of each stage in which the evaluation had the device."""
         self._entered: list[str] = []
         self._since = time.monotonic()
         self._is_held = False
@@ -24,7 +24,7 @@ class StageTimes:
 
     @contextmanager
     def spending(self, stage: str) -> Iterator[None]:
-        """What is done here belongs to this stage."""
+        """Count the time of this context as this stage."""
         if threading.get_ident() != self._thread:
             yield
             return
@@ -38,12 +38,12 @@ class StageTimes:
             self._entered.pop()
 
     def holding(self, held: bool) -> None:
-        """The evaluation has the device from now on, or has it no more."""
+        """Note that the evaluation has acquired or released the device."""
         self._settle()
         self._is_held = held
 
     def move(self, seconds: float, stage: str, other: str) -> None:
-        """Of what has been counted as one stage, so much was another's, without the device."""
+        """Move time from one stage to another, as time without the device."""
         if threading.get_ident() != self._thread:
             return
         self.seconds[stage] -= seconds

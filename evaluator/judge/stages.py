@@ -1,4 +1,4 @@
-"""The stages of one evaluation in their order, and the verdict where it ends before the last one."""
+"""The stages of one evaluation in order, and the verdict if it ends before the last one."""
 
 import contextlib
 import logging
@@ -39,36 +39,45 @@ from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker.protocol import ProtocolError
 
 RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
-"""What is ranked, or may be on request."""
+"""Categories that are ranked, or may be on request."""
 
 log = logging.getLogger(__name__)
 
 
 class Stages:
-    """Judges one submission; `run` once, then read `evidence`, then `close`."""
+    """Judges one submission: call `run` once, then read `evidence`, then `close`."""
 
-    def __init__(self, context: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: ReportStage) -> None:
-        self._task = Task(context, job, problem, case, report)
+    def __init__(
+        self,
+        context: JudgeContext,
+        job: Job,
+        problem: Problem,
+        case: ProblemCase,
+        report: ReportStage,
+        workloads: tuple[ProblemCase, ...] = (),
+    ) -> None:
+        """`workloads`: all workloads to time, if any; the first is the case itself, under its own name."""
+        self._task = Task(context, job, problem, case, report, workloads)
         self._worker_set = WorkerSet(self._task)
         self._protocol = choose(job.protocol, context.device.kind)
         self._evidence_builder = EvidenceBuilder(self._task)
         self._constructed: Constructed | None = None
-        """What the candidate says of its model, once it has constructed it."""
+        """The candidate's report on its model, after construction."""
         self._form: Any = None
-        """What an answer looks like, once the rounds have been passed."""
+        """The form of the output, after the rounds were passed."""
         self._hurries = True
-        """Whether a submission that is slow by far is asked for little."""
+        """Whether a very slow submission gets few calls."""
         self._is_slow = False
-        """Whether it has been found so."""
+        """Whether the submission is very slow, and got few calls."""
         self._verdict: Verdict | None = None
 
     @property
     def evidence(self) -> Evidence:
-        """All that has been observed so far."""
+        """The evidence so far."""
         return self._evidence_builder.evidence
 
     def run(self) -> Verdict:
-        """Judge as far as the submission gets; its verdict."""
+        """Judge as far as the submission gets, and return its verdict."""
         verdict = self._attempt()
         evidence_builder = self._evidence_builder
         self._worker_set.dismiss()
@@ -81,10 +90,11 @@ class Stages:
         if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
             self._sanitize(sanitizer)
         self._verdict = verdict
+        evidence_builder.shorten_workloads()
         return verdict
 
     def _attempt(self) -> Verdict | None:
-        """Judge as far as the submission gets; a verdict only where the evidence does not decide it."""
+        """Judge as far as the submission gets. Returns a verdict only if the evidence does not decide it."""
         try:
             try:
                 self._judge()
@@ -93,14 +103,14 @@ class Stages:
                     raise
                 self._judge_alone()
         except WorkerError:
-            pass  # the worker's own record says what happened
+            pass  # the worker's own record has the failure
         except ProtocolError as error:
             self._evidence_builder.note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             return Verdict(Category.NO_DEVICE, str(error))
         except (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, SandboxUnavailable) as error:
             return self._without_blame(error, str(error))
-        # The judge's own device, memory or code failed. Whatever it was, it is evidence, and must not take the judge's process along.
+        # The judge's own device, memory or code failed. Any such error becomes evidence, and must not end the judge's process.
         except Exception as error:
             log.exception("judging %s failed", self._task.job.submission)
             self._evidence_builder.note(detail=traceback.format_exc()[-20_000:])
@@ -108,15 +118,15 @@ class Stages:
         return None
 
     def _may_have_been_crowded(self, error: Exception) -> bool:
-        """Whether memory or time ran out while another evaluation may have had its share of the device."""
+        """Whether memory or time ran out while another evaluation may have used the device."""
         lock, candidate = self._worker_set.lock, self._worker_set.candidate
         if lock.is_alone or not lock.held:
             return False
         return is_shortage(error) or (candidate is not None and (ran_late(candidate) or ran_short(candidate)))
 
     def _judge_alone(self) -> None:
-        """Judge once more from the beginning, with nobody else on the device."""
-        log.info("%s is judged anew, alone on the device", self._task.job.submission)
+        """Judge again from the beginning, alone on the device."""
+        log.info("%s is judged again, alone on the device", self._task.job.submission)
         self._worker_set.make_room()
         self._worker_set.wants_to_be_alone = True
         self._worker_set.launcher.source = "copied"
@@ -125,7 +135,7 @@ class Stages:
         self._judge()
 
     def close(self) -> None:
-        """Kill what runs, free what was allocated, let others have the device."""
+        """Kill all workers, free all memory, release the device."""
         try:
             with self._task.times.spending("end"):
                 self._worker_set.close()
@@ -133,17 +143,17 @@ class Stages:
             self._evidence_builder.note_times()
 
     def _judge(self) -> None:
-        """Load, construct and check the answers; where they are right, go on with the timing."""
+        """Load, construct and check the answers. If they are right, time the submission."""
         task, worker_set = self._task, self._worker_set
         self._require_memory()
         drawn: list[torch.nn.Module | None] = []
-        """The reference's model, on the CPU: of large ones the drawing takes seconds."""
+        """The reference's model, on the CPU: random parameters of a large one take seconds."""
 
         def prepare() -> None:
             drawn.append(task.case.drawn_model(worker_set.launcher.seed))
             if task.job.shapes != "own":
-                with contextlib.suppress(Exception):  # no verdict hangs on them here
-                    list(other_shapes(task.problem, task.case.name))  # they are kept
+                with contextlib.suppress(Exception):  # no verdict depends on them here
+                    list(other_shapes(task.problem, task.case.name))  # found once per process
 
         candidate = worker_set.reach_device(worker_set.load_candidate(), prepare)
         worker_set.prepare_baseline()
@@ -154,7 +164,7 @@ class Stages:
             model = early.to(worker_set.device) if early is not None else task.case.model(worker_set.launcher.seed, worker_set.device)
             reference = worker_set.reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
         if worker_set.device.type == "cuda":
-            worker_set.ready_baseline()  # beside the candidate's construction and rounds; on the CPU that would take their processor
+            worker_set.ready_baseline()  # during the candidate's construction and rounds; on the CPU it would take their CPU time
         passed = self._pass_rounds(candidate, reference)
         if not passed and self._may_have_drawn_right():
             candidate, passed = self._try_drawn(candidate, reference)
@@ -169,7 +179,7 @@ class Stages:
             self._check_right(timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
 
     def _time(self, candidate: WorkerClient, reference: Reference) -> TimingRetries:
-        """Time a right submission. Raises NotSlowError where it was slow in the rounds alone."""
+        """Time a right submission. Raises NotSlowError if it was slow only in the rounds."""
         task, worker_set, evidence_builder = self._task, self._worker_set, self._evidence_builder
         retries = TimingRetries(task, worker_set, evidence_builder, reference, self._form, self._protocol, is_slow=self._is_slow)
         with candidate.entering("baseline"):
@@ -179,9 +189,9 @@ class Stages:
         return retries
 
     def _start_again(self, candidate: WorkerClient) -> WorkerClient:
-        """A fresh worker in the candidate's place, which is asked for everything, however slow it is."""
+        """A fresh worker in place of the candidate's, which gets all calls even if it is slow."""
         worker_set = self._worker_set
-        log.info("%s was slow in its first round, and is no more", self._task.job.submission)
+        log.info("%s was slow in its first round, but is not any more", self._task.job.submission)
         self._hurries = self._is_slow = False
         self._evidence_builder.rounds = []
         worker_set.make_room(stays=True)
@@ -189,11 +199,11 @@ class Stages:
         worker_set.launcher.greet(fresh)
         worker_set.launcher.load_submission(fresh)
         worker_set.take_device(fresh)
-        fresh.builds = candidate.builds  # its own came from the cache
+        fresh.builds = candidate.builds  # the new ones came from the cache
         return fresh
 
     def _check_right(self, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
-        """Time a right submission once more where that is called for, and run the checks after it."""
+        """Time a right submission again if the timing is doubtful, and run the checks after it."""
         evidence_builder = self._evidence_builder
         if timing_retries.is_doubtful:
             with self._task.times.spending("second_timing"):
@@ -212,7 +222,7 @@ class Stages:
             post_checks.run_changed_inputs_and_shapes()
 
     def _pass_rounds(self, candidate: WorkerClient, reference: Reference) -> bool:
-        """Have the candidate construct its model; whether its answers are right."""
+        """Have the candidate construct its model. Returns whether its answers are right."""
         worker_set = self._worker_set
         with worker_set.stage(candidate, "construct"):
             self._constructed = worker_set.launcher.construct(candidate, reference.arguments, reference.model)
@@ -221,12 +231,12 @@ class Stages:
             return self._run_rounds(candidate, reference.oracle)
 
     def _may_have_drawn_right(self) -> bool:
-        """Whether the submission answers wrongly with the reference's parameters, and may be right with those that it drew."""
+        """Whether the submission is wrong with the reference's parameters, and may be right with its own random ones."""
         failed = self._evidence_builder.rounds[-1]
         return failed.category in OF_VALUES and self._constructed is not None and self._constructed.changed
 
     def _try_drawn(self, failed: WorkerClient, reference: Reference) -> tuple[WorkerClient, bool]:
-        """Ask a fresh worker that keeps the parameters that it draws. Where it is wrong too, the first one's answers count."""
+        """Judge a fresh worker that keeps its own random parameters. If it is wrong too, the first one's answers count."""
         worker_set, evidence_builder = self._worker_set, self._evidence_builder
         before, rounds = evidence_builder.evidence, evidence_builder.rounds
         failed.end()
@@ -238,7 +248,7 @@ class Stages:
             worker_set.launcher.greet(worker)
             worker_set.launcher.load_submission(worker)
             worker_set.take_device(worker)
-            worker.builds = failed.builds  # its own came from the cache
+            worker.builds = failed.builds  # the new ones came from the cache
             if self._pass_rounds(worker, reference):
                 return worker, True
         except (WorkerError, ProtocolError):
@@ -250,7 +260,7 @@ class Stages:
         return failed, False
 
     def _run_rounds(self, candidate: WorkerClient, oracle: Oracle) -> bool:
-        """Whether the candidate's answers are right."""
+        """Run the rounds. Returns whether the candidate's answers are right."""
         job = self._task.job
         rounds = Rounds(
             candidate,
@@ -275,27 +285,27 @@ class Stages:
         return True
 
     def _require_memory(self) -> None:
-        """Raises NeedsDeviceError where the device's memory is too small for the problem."""
+        """Raises NeedsDeviceError if the device's memory is too small for the problem."""
         memory_bytes = memory_bytes_of(self._task.context.device)
-        with contextlib.suppress(ProblemError):  # it is reported where it shows on the device, too
+        with contextlib.suppress(ProblemError):  # it is reported when it occurs on the device
             need = memory_need(self._task.case)
             if need is not None and need.least_bytes > memory_bytes:
                 raise NeedsDeviceError(need.describe(memory_bytes))
 
     def _memory_shortage(self, error: Exception) -> str:
-        """The sizes of a problem for which memory ran out; empty where `error` is another one."""
+        """The sizes of a problem for which memory ran out; empty for another error."""
         need = memory_need(self._task.case) if is_shortage(error) or isinstance(error, MemoryError) else None
         return f"; {need.describe(memory_bytes_of(self._task.context.device))}" if need is not None else ""
 
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
-        """Raises NeedsDeviceError where the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
+        """Raises NeedsDeviceError if the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
         if self._task.context.stands_in and not ran:
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
-        """The verdict where the judge or the machine failed; None where the submission is to blame, which holds the device's memory."""
-        # A lost supervisor or a lost device: no submission is to blame. Nor where others may have the device.
+        """The verdict if the judge or the machine failed; None if the submission caused it, by using the device's memory."""
+        # A lost supervisor or device is not the submission's fault. Nor is a failure while others may have the device.
         with contextlib.suppress(SandboxUnavailable, RuntimeError):
             if self._worker_set.lock.is_alone and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
                 self._evidence_builder.note(starving=starving)
@@ -305,35 +315,35 @@ class Stages:
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
 
     def _run_again(self) -> None:
-        """Look for the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""
+        """Find the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""
         self._task.report("second run")
         try:
             with self._task.times.spending("second_run"):
                 self._evidence_builder.note(fault=blocking_rerun.find_fault(self._task, self._worker_set, self.evidence))
-        except Exception as error:  # whatever it is: the verdict stands
-            log.info("the second run of %s shows nothing: %s", self._task.job.submission, error, exc_info=True)
+        except Exception as error:  # with any error, the verdict stands
+            log.info("the second run of %s failed: %s", self._task.job.submission, error, exc_info=True)
 
     @property
     def profile_is_due(self) -> bool:
-        """Whether `profile` is to follow; known once it has run."""
+        """Whether `profile` is to follow; known after `run`."""
         return self._verdict is not None and profile_runs.is_wanted(self._task, self._verdict)
 
     def profile(self) -> None:
-        """Run Nsight Compute over the submission and the reference. The verdict stands, whatever that shows."""
+        """Run Nsight Compute on the submission and the reference. It never changes the verdict."""
         try:
             with self._task.times.spending(profile_runs.STAGE):
                 found = profile_runs.profile(self._task, self._worker_set, self.evidence)
-        except Exception as error:  # whatever it is: the verdict stands
+        except Exception as error:  # with any error, the verdict stands
             log.info("%s was not profiled: %s", self._task.job.submission, error, exc_info=True)
             found = ProfileEvidence(remark=cut(f"nothing was profiled: {error}"))
         self._evidence_builder.note(profile=found)
 
     def _sanitize(self, sanitizer: Sanitizer) -> None:
-        """Run compute-sanitizer over the submission. The verdict stands, whatever that finds."""
+        """Run compute-sanitizer on the submission. It never changes the verdict."""
         try:
             with self._task.times.spending("sanitize"):
                 self._worker_set.make_room()
                 runs = sanitizer_runs.SanitizerRuns.of(self._task, self._worker_set)
                 self._evidence_builder.note(sanitizer=runs.run(sanitizer))
-        except Exception as error:  # whatever it is: the verdict stands
+        except Exception as error:  # with any error, the verdict stands
             log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)

@@ -1,10 +1,11 @@
-"""The timings of one submission: when one is repeated, and which of two counts. One timing is evaluator.judge.timing.run.
+"""The timings of one submission: when to repeat one, and which of two counts. One timing is evaluator.judge.timing.run.
 
 - If the protocol does not fit, the device's default is used instead.
 - If the device's state disturbed a timing, it is repeated with fresh workers.
-- If the judge's clock adds to a GPU's claims, the timing is repeated too. That clock also sees the device change between processes,
-  which may take longer throughout a timing and must not be charged. An accusation stands: a worker can tell that it is timed again.
-- If a candidate had a launch lead and can't be held behind the gate after all, only a timing without a lead counts.
+- If the judge's clock adds to a GPU's claims, the timing is repeated too. That clock includes switches of the device between processes,
+  which may be slower throughout a timing and must not be charged. A disqualification stands: a worker can detect a second timing.
+- If that clock adds to the claims only in workloads, these are timed again. For each, the timing with the smaller addition counts.
+- If a candidate had a launch lead, but can't be held behind the gate, only a timing without a lead counts.
 """
 
 import logging
@@ -15,7 +16,6 @@ from typing import Any
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
-from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of
@@ -27,19 +27,20 @@ from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workload_runs import WorkloadRuns, WrongWorkloadError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.results.category import Status
-from evaluator.results.evidence import TimingEvidence
+from evaluator.results.evidence import ConditionsEvidence, TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0
-"""Deadline of the first call of what torch.compile has wrapped."""
+"""Timeout of the first call of a model in torch.compile."""
 
 log = logging.getLogger(__name__)
 
 
 class TimingRetries:
-    """Times the candidate of a worker_set, once it has passed the rounds, and notes the evidence."""
+    """Times the candidate of a worker_set after it has passed the rounds, and notes the evidence."""
 
     def __init__(
         self,
@@ -52,14 +53,16 @@ class TimingRetries:
         *,
         is_slow: bool = False,
     ) -> None:
-        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of). A candidate that `is_slow` by far is
-        asked for few calls."""
+        """form: the form of the output (evaluator.judge.correctness.output_structure.form_of). is_slow: the candidate is very slow, and
+        gets few calls."""
         self._task, self._worker_set, self._evidence_builder = task, worker_set, evidence_builder
         self._reference, self._form, self._protocol = reference, form, protocol
         self._is_slow, self._leads = is_slow, True
         """Whether the candidate may have a launch lead."""
+        self._only: frozenset[str] = frozenset()
+        """The workloads that are timed again; empty if everything is."""
         self._fallback = ""
-        """Why that is not the protocol that was asked for, where it is not."""
+        """Why the requested protocol is not used; empty if it is."""
 
     def run(self, candidate: WorkerClient, baseline: WorkerClient) -> None:
         """Raises NotSlowError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
@@ -67,6 +70,8 @@ class TimingRetries:
             self._evidence_builder.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
             self._evidence_builder.note(wrong_timed_answer=error.evidence)
+        except WrongWorkloadError:
+            pass  # the evidence has the round
         except WorkerError as error:
             failure = self._worker_set.baseline.failure if self._worker_set.baseline else baseline.failure
             if failure:
@@ -77,7 +82,9 @@ class TimingRetries:
     def is_doubtful(self) -> bool:
         """Whether the timing should be repeated."""
         timing = self._evidence_builder.evidence.timing
-        return timing is not None and (self._is_disturbed or (timing.is_contested and not self._is_accused))
+        if timing is None:
+            return False
+        return self._is_disturbed or ((timing.is_contested or bool(timing.contested_workloads)) and not self._is_accused)
 
     @property
     def _is_disturbed(self) -> bool:
@@ -89,16 +96,19 @@ class TimingRetries:
         return self._evidence_builder.diagnose().category.status is Status.DISQUALIFIED
 
     def repeat(self) -> None:
-        """Time once more, with fresh workers, and choose which timing counts.
+        """Time again, with fresh workers, and choose which timing counts.
 
         If the device was shared or throttled, the second timing counts, even if it is disturbed too. Otherwise it counts if it is
-        undisturbed, accuses nobody, and less is added to its claims. If it fails, the first one stands; but an answer that is wrong in it
-        is as wrong as one in the first.
+        undisturbed, does not disqualify, and adds less to the claims. If it fails, the first one stands. A wrong answer in it counts like
+        one in the first.
         """
         self._task.report("second timing")
         before, first = self._evidence_builder.evidence.conditions, self._evidence_builder.evidence.timing
         assert first is not None
         was_disturbed = self._is_disturbed
+        if not was_disturbed and not first.is_contested:
+            self._repeat_workloads(first)
+            return
         try:
             second = self._second_timing()
             self._evidence_builder.note(timing=second)
@@ -111,15 +121,38 @@ class TimingRetries:
                 self._evidence_builder.note(timing=first.rather_than(second), conditions=before)
             else:
                 self._evidence_builder.note(timing=second.rather_than(first))
-        except WrongAnswerError as error:
-            self._evidence_builder.note(timing=None, wrong_timed_answer=error.evidence)
-        except Exception as error:  # whatever else it is: the first timing stands
-            log.info("the second timing of %s comes to nothing: %s", self._task.job.submission, error, exc_info=True)
-            self._evidence_builder.note(timing=first, conditions=before)
-            self._hold_against(error)
+        except Exception as error:  # noqa: BLE001 - any error is noted
+            self._note_failed(error, first, before)
         finally:
             self._worker_set.end_all()
             self._worker_set.lock.acquire_alone()
+
+    def _repeat_workloads(self, first: TimingEvidence) -> None:
+        """Time the workloads again in which the clock adds to the claims. If that disqualifies or fails, the first timing stands."""
+        before = self._evidence_builder.evidence.conditions
+        try:
+            self._only = first.contested_workloads
+            second = self._second_timing()
+            self._evidence_builder.note(timing=second)
+            if self._is_accused:
+                self._evidence_builder.note(timing=first)
+        except Exception as error:  # noqa: BLE001 - any error is noted
+            self._note_failed(error, first, before)
+        finally:
+            self._evidence_builder.note(conditions=before)
+            self._worker_set.end_all()
+            self._worker_set.lock.acquire_alone()
+
+    def _note_failed(self, error: Exception, first: TimingEvidence, conditions: ConditionsEvidence | None) -> None:
+        """Note that a second timing failed. The first one stands, but a wrong answer in the second counts too."""
+        if isinstance(error, WrongAnswerError):
+            self._evidence_builder.note(timing=None, wrong_timed_answer=error.evidence)
+        elif isinstance(error, WrongWorkloadError):
+            self._evidence_builder.note(timing=None)
+        else:
+            log.info("the second timing of %s failed: %s", self._task.job.submission, error, exc_info=error)
+            self._evidence_builder.note(timing=first, conditions=conditions, workload="")
+            self._hold_against(error)
 
     def _first_timing(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         try:
@@ -128,19 +161,31 @@ class TimingRetries:
             except UnfitProtocolError as error:
                 return self._time_by_default(error)
         except UnevenError:
-            log.info("%s is timed anew without a launch lead", self._task.job.submission)
-            self._task.report("timing anew")
+            log.info("%s is timed again without a launch lead", self._task.job.submission)
+            self._task.report("timing again")
             self._leads = False
             return self._second_timing(takes_over=True)
 
+    @property
+    def _first(self) -> TimingEvidence:
+        """The timing to repeat."""
+        timing = self._evidence_builder.evidence.timing
+        assert timing is not None
+        return timing
+
     def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
-        """One timing; the states of the device meanwhile are noted."""
-        own = [found.outputs for found in self._evidence_builder.rounds if found.distribution == OWN and found.outputs]
+        """Make one timing, and note the states of the device meanwhile."""
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
         shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.message}
         few_changes = FewChanges(self._task.case, memory.device).only(shown)
         timed_case = TimedCase(
-            self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own), few_changes=few_changes
+            self._task.case,
+            self._reference.oracle,
+            self._form,
+            memory,
+            deadline_s,
+            KnownErrors.of_rounds(self._evidence_builder.rounds, self._task.case),
+            few_changes=few_changes,
         )
         options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
         with self._task.times.spending("wait"):
@@ -148,15 +193,26 @@ class TimingRetries:
         quiet = no_cuda_starts(self._task.context.device.unique_id) if timed_case.on_device else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)
-            participants = Participants(candidate, baseline, further.workers)
+            workloads = WorkloadRuns(self._task, self._worker_set, self._evidence_builder, shown) if self._task.workloads else None
+
+            def take_time(options: TimingOptions) -> TimingEvidence:
+                if workloads is None:
+                    return TimingRun(Participants(candidate, baseline, further.workers), timed_case, options).run()
+                own = workloads.time_in_turns(candidate, baseline, options, self._reference, self._only)
+                if self._only:
+                    own.end()
+                    return workloads.time_alone(baseline, self._first)
+                timing = TimingRun(Participants(own, baseline, further.workers), timed_case, options, workloads.earlier).run()
+                return workloads.time_alone(baseline, timing)
+
             watch = watch_of(self._task.context.device)
             if watch is None:
-                timing = TimingRun(participants, timed_case, replace(options, cores=self._task.context.cores)).run()
+                timing = take_time(replace(options, cores=self._task.context.cores))
             else:
                 try:
                     pid = baseline.channel.peer_pid
                     with watch.timing(name, [] if pid is None else [pid]):
-                        timing = TimingRun(participants, timed_case, replace(options, look=watch.look)).run()
+                        timing = take_time(replace(options, look=watch.look))
                 finally:
                     self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
                 self._evidence_builder.note(conditions=watch.conditions())
@@ -179,7 +235,7 @@ class TimingRetries:
         return worker
 
     def _time_by_default(self, error: UnfitProtocolError) -> TimingEvidence:
-        """Time by the device's default protocol, with fresh workers: the protocol that was asked for does not fit."""
+        """Time by the device's default protocol, with fresh workers, since the requested protocol does not fit."""
         log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
         self._task.report("timing by default")
         self._fallback = f"{self._protocol.name}: {error}"
@@ -189,10 +245,10 @@ class TimingRetries:
     def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:
         """Time with fresh workers. While these start and load, others may have the device.
 
-        If the new worker `takes_over`, what it does counts as the candidate's.
+        takes_over: the new worker replaces the candidate.
         """
         worker_set = self._worker_set
-        worker_set.close_baseline()  # a process of its own may be why the first one is doubtful
+        worker_set.close_baseline()  # its process may be why the first timing is doubtful
         worker_set.make_room()
         worker = worker_set.fork()
         before = worker_set.candidate if takes_over else None
@@ -203,12 +259,12 @@ class TimingRetries:
         worker_set.launcher.load_submission(worker)
         worker_set.take_device(worker)
         if before is not None:
-            worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
+            worker.stage, worker.builds = before.stage, before.builds  # the new ones came from the cache
         worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
         return self._time("second timing", worker, worker_set.start_baseline())
 
     def _hold_against(self, error: Exception) -> None:
-        """Note a break of the protocol or out of the sandbox: it counts in the second timing as in the first."""
+        """Note a break of the protocol or out of the sandbox: it counts in both timings."""
         first, second = self._worker_set.candidate, self._worker_set.workers[-1]
         if first is None or second is first:
             return  # there was none

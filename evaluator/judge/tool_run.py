@@ -1,5 +1,5 @@
-"""One more worker, which starts cold as the child of one of NVIDIA's tools and answers calls. Its answers are not read, so that there is
-nothing to forge but what the tool writes."""
+"""Runs a worker that starts cold as the child of one of NVIDIA's tools. The judge does not read its outputs, so only the tool's output
+could be forged."""
 
 import contextlib
 import time
@@ -25,15 +25,15 @@ from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
 LEAST_S = 0.1
-"""The least limit of a call: 0 would mean no limit."""
+"""Minimum timeout of a call: 0 would mean none."""
 CALLS = 2
-"""The second call meets the state that the first one left behind."""
+"""Calls; the second meets the state that the first one left."""
 MAX_REMARK_CHARS = 400
 
 
 @dataclass(frozen=True)
 class Code:
-    """What the worker loads."""
+    """The code that the worker loads."""
 
     source: str
     class_name: str = "ModelNew"
@@ -44,16 +44,16 @@ class Code:
 
 @dataclass(frozen=True)
 class ToolSetting:
-    """What the runs of tools in one evaluation share. No other worker of the submission runs, and the device is free."""
+    """Data shared by all tool runs of one evaluation. No other worker of the submission runs, and the device is free."""
 
     context: JudgeContext
     name: str
-    """Of the stage, as it is reported."""
+    """Name of the stage in reports."""
     lock: DeviceLock
     environment: dict[str, str]
-    """Of a worker."""
+    """Environment variables of a worker."""
     readonly: tuple[str, ...]
-    """Folders that a worker sees."""
+    """Folders that a worker can read."""
     report: Callable[[str], None]
 
     @classmethod
@@ -64,21 +64,21 @@ class ToolSetting:
 
 
 class ToolRun:
-    """One worker under a tool, from its start to what the tool wrote."""
+    """One worker under a tool, from its start to the tool's output."""
 
     grace_s = 15.0
-    """How long the tool may take to say what it has seen, once its child has ended."""
+    """Maximum time for the tool to write its output after its child has ended."""
     alone = False
-    """Whether nobody else may compute on the device meanwhile."""
+    """Whether the run needs exclusive use of the device."""
 
     def __init__(self, setting: ToolSetting, code: Code, case: ProblemCase, limit_s: float, builds: Builds) -> None:
-        """It has `limit_s` seconds, of which builds and the wait for the device take nothing."""
+        """It has `limit_s` seconds, without builds and the wait for the device."""
         self._setting, self._code, self._case, self._builds = setting, code, case, builds
         self._memory = SharedMemory(torch.device("cpu"))
         self._worker: WorkerClient | None = None
         self._times = StageTimes()
         self._drawn: list[list[Any]] = []
-        """Inputs of the calls that are left."""
+        """Inputs of the remaining calls."""
         self._started = time.monotonic()
         self._limit_s, self._since, self._built_before_s = limit_s, self._started, 0.0
         self.outcome = "ended"
@@ -91,11 +91,11 @@ class ToolRun:
 
     @property
     def duration_s(self) -> float:
-        """Time since the start, builds and waiting aside."""
+        """Time since the start, without builds and waiting."""
         return round(max(time.monotonic() - self._started - self.built_s, 0.0), 3)
 
     def run(self, words: tuple[str, ...], readonly: Sequence[str]) -> str:
-        """Run all of it; what the tool wrote. Raises SandboxUnavailable, ProblemError, OSError, RuntimeError."""
+        """Run everything, and return the tool's output. Raises SandboxUnavailable, ProblemError, OSError, RuntimeError."""
         made, remains = self._program(words, readonly)
         with contextlib.ExitStack() as stack:
             stack.callback(self._memory.close)
@@ -120,19 +120,19 @@ class ToolRun:
             return given.written()
 
     def limit(self, seconds: float) -> None:
-        """It has so many seconds from now on."""
+        """Limit the remaining time to this many seconds."""
         self._limit_s, self._since, self._built_before_s = seconds, time.monotonic(), self.built_s
 
     def on_device(self) -> None:
-        """Is called when the run has the device."""
+        """Called when the run has the device."""
 
     def calls(self, worker: WorkerClient) -> None:
-        """Have the worker answer all calls. Raises WorkerError, ProtocolError, ProblemError."""
+        """Have the worker make all calls. Raises WorkerError, ProtocolError, ProblemError."""
         for _ in range(CALLS):
             self.call(worker)
 
     def call(self, worker: WorkerClient, **fields: Any) -> None:
-        """Have the worker answer the next call, with inputs of its own. `fields` are further ones of the request."""
+        """Have the worker make the next call, with new inputs. `fields` are added to the request."""
         drawn = self._drawn.pop()
         inputs = InputSet(self._memory, drawn)
         worker.hand_over(inputs.allocations, self.left_s)
@@ -141,7 +141,7 @@ class ToolRun:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left."""
+        """Remaining seconds."""
         return max(self._limit_s - (time.monotonic() - self._since - (self.built_s - self._built_before_s)), 0.0)
 
     def _program(self, words: tuple[str, ...], readonly: Sequence[str]) -> tuple[Program, list[tuple[str, int]]]:
@@ -176,7 +176,7 @@ class ToolRun:
             worker.load(code.source, self.left_s, **{"class": code.class_name}, **fields)
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)
-        self._drawn = [self._case.inputs(fresh_seed(), self._memory.device) for _ in range(CALLS)]  # on the CPU, while others compute
+        self._drawn = [self._case.inputs(fresh_seed(), self._memory.device) for _ in range(CALLS)]  # while others have the device
         with worker.entering("wait"):
             self._setting.lock.take_place()
         if device.kind == "cuda":
@@ -194,7 +194,7 @@ class ToolRun:
             self.calls(worker)
 
     def _end(self, worker: WorkerClient) -> None:
-        """Hang up, so that the worker ends and the tool writes what it has; kill what does not."""
+        """Close the channel, so that the worker ends and the tool writes its output. Kill them if they don't end."""
         worker.channel.close()
         if worker.confined.wait(self.grace_s) is None:
             worker.end()

@@ -1,4 +1,4 @@
-"""The workers of one evaluation: the submission's and the baseline's, from their start to their end, and the device that they take."""
+"""The workers of one evaluation, the submission's and the baseline's, from start to end, and their device."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -14,24 +14,24 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.out_of_memory import ran_short
 
 FREE_SHARE = 0.5
-"""Of a GPU's memory: with less free, no other submission has it beside this one."""
+"""With a smaller share of a GPU's memory free, no other submission shares the GPU with this one."""
 NEED_FACTOR = 2
-"""A submission needs so many times the memory that the judging of its problem needs at the least, or has a GPU alone."""
+"""A submission shares a GPU only if this many times the minimum memory for judging its problem is free."""
 
 
 class WorkerSet(PreparedWorkers):
-    """All workers of one task, with the device's lock and the memory that they share with the judge; `close` ends and frees all."""
+    """All workers of one task, with the device's lock and the memory shared with the judge. `close` ends and frees all."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.workers: list[WorkerClient] = []
-        """Those that the submission runs in."""
+        """The submission's workers."""
         self.candidate: WorkerClient | None = None
         self.wants_to_be_alone = False
-        """Whether nobody else may compute on the device from now on while this evaluation has it."""
+        """Whether this evaluation needs exclusive use of the device from now on."""
 
     def close(self) -> None:
-        """Kill what runs, free what was allocated, let others have the device."""
+        """Kill all workers, free all memory, release the device."""
         self.dismiss()
         self.kill_all()
         for worker in self.workers:
@@ -48,7 +48,7 @@ class WorkerSet(PreparedWorkers):
             self.lock.close()
 
     def make_room(self, *, stays: bool = False) -> None:
-        """End all workers of the submission, part with the baseline's, and free all memory. Leave the device, unless it `stays`."""
+        """End all workers of the submission, give up the baseline's, and free all memory. Release the device, unless it `stays`."""
         self.end_all()
         self.part_with_baseline()
         if stays:
@@ -58,19 +58,19 @@ class WorkerSet(PreparedWorkers):
             self._leave_device()
 
     def end_all(self) -> None:
-        """Kill what runs of the submission, and wait until nothing of it is left. They end side by side: on a GPU that
-        takes each some tenths of a second, in which the device is of no use to anybody."""
+        """Kill the submission's workers, and wait until all of their processes have ended. They end concurrently: on a GPU each takes some
+        tenths of a second, in which no judge can use the device."""
         self.kill_all()
         for worker in self.workers:
             worker.end()
 
     def kill_all(self) -> None:
-        """Begin to end them, and return at once."""
+        """Begin to end the submission's workers, and return at once."""
         for worker in self.workers:
             worker.kill()
 
     def _leave_device(self) -> None:
-        """Free what was allocated, and let others have the device, also where it is lost."""
+        """Free all memory and release the device, even if it is lost."""
         try:
             self.memory.close()
             self.empty_cache()
@@ -78,22 +78,22 @@ class WorkerSet(PreparedWorkers):
             self.lock.release()
 
     def share_device(self) -> None:
-        """Let the next submission have a GPU for its rounds, beside what is still asked of this one, if memory is left for both. Not
-        where the verdict depends on that: time or memory that another one takes must not."""
+        """Let the next submission have a GPU for its rounds, during the remaining checks of this one, if memory suffices for both. Not if
+        the verdict depends on these checks: another submission's use of time or memory must not influence it."""
         if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict":
             free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
             if free_bytes >= FREE_SHARE * total_bytes:
                 self.lock.share()
 
     def _fits_beside_others(self) -> bool:
-        """Whether twice the least memory that judging needs is free on a GPU."""
+        """Whether a GPU has NEED_FACTOR times the minimum memory for judging free."""
         if self.lock.is_alone or self.device.type == "cpu":
             return True
         need = memory_need(self._task.case)
         return need is not None and NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
 
     def empty_cache(self) -> None:
-        """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
+        """Return memory that PyTorch keeps for this process's tensors to the driver: workers may need it."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
@@ -103,7 +103,7 @@ class WorkerSet(PreparedWorkers):
         return worker.entering(name)
 
     def start(self, stage: str, spent: str = "") -> WorkerClient:
-        """A worker for the submission, its time that of `stage`, or `spent`'s. The spare one, where there is one."""
+        """A worker for the submission: the spare one, if there is one. Its time counts as `stage`, or as `spent`."""
         self._task.report(stage)
         worker = self._take_spare() if stage != "start" else None
         if worker is not None:
@@ -116,13 +116,13 @@ class WorkerSet(PreparedWorkers):
         return worker
 
     def fork(self, environment: Mapping[str, str] | None = None) -> WorkerClient:
-        """A worker for the submission, without waiting for it."""
+        """Fork a worker for the submission, without waiting for it."""
         worker = self.launcher.fork(environment, self._task.report)
         self.workers.append(worker)
         return worker
 
     def load_candidate(self) -> WorkerClient:
-        """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
+        """A worker that has loaded the submission. Meanwhile others may have the device, and all of its memory."""
         candidate = self._start_candidate()
         try:
             self._load_submission(candidate)
@@ -133,9 +133,9 @@ class WorkerSet(PreparedWorkers):
         return candidate
 
     def reach_device(self, candidate: WorkerClient, meanwhile: Callable[[], None]) -> WorkerClient:
-        """The worker that has the device: this one, or a new one where this one found no memory on it.
+        """The worker that has the device: this one, or a new one if this one found no memory on it.
 
-        `meanwhile` is called on a GPU while another submission may still have it.
+        On a GPU `meanwhile` is called while another submission may have the device.
         """
 
         def prepare() -> None:
@@ -154,15 +154,15 @@ class WorkerSet(PreparedWorkers):
     def take_device(self, worker: WorkerClient, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Wait for the device. A few of the judges that wait for a GPU start CUDA meanwhile, and call `meanwhile`.
 
-        Only a few: each start takes memory there and the driver's time, which all share. If this evaluation has had the device before, the
-        time is the stage's that is being spent in.
+        Only a few, since each start takes memory and time of the driver, which all share. If this evaluation has had the device before, the
+        time counts as the current stage.
         """
         with self._waiting("place"):
             self.lock.take_place()
         warming: Future[None] | None = None
         if self.device.type == "cuda":
             warming, starting = self._aside.submit(self._warm), self._aside.submit(self._start_cuda, worker)
-            worker.stage = "load"  # what fails here, the loading may be at fault for
+            worker.stage = "load"  # the loading may cause a failure here
             with self._waiting("prepare"):
                 try:
                     meanwhile()
@@ -175,7 +175,7 @@ class WorkerSet(PreparedWorkers):
                 if self.wants_to_be_alone or not self._fits_beside_others():
                     self.lock.acquire_alone()
         if warming is not None and warming.exception() is not None:
-            self._warm()  # another submission may have had all of its memory
+            self._warm()  # before, another submission may have had all of its memory
 
     def _waiting(self, stage: str) -> AbstractContextManager[None]:
         return nullcontext() if self.lock.was_held else self._task.times.spending(stage)
@@ -185,7 +185,7 @@ class WorkerSet(PreparedWorkers):
         warm(self._task.problem, context.device, context.warmed)
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
-        """Replace a worker that found no memory by another one, which loads the submission while nobody else computes on the device."""
+        """Replace a worker that found no memory by another one, which loads the submission with exclusive use of the device."""
         failed.end()
         candidate = self._start_candidate()
         with candidate.entering("wait"):

@@ -1,4 +1,4 @@
-"""Which problems there are: the shipped ones, and those in folders and files that are given."""
+"""Lists the problems: the shipped ones, and those in given folders and files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,11 +12,11 @@ SHIPPED = Path(__file__).resolve().parents[2] / "reference"
 
 
 def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
-    """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
+    """Problem names and their files, sorted by name: shipped ones, and those in `dirs`, which replace shipped ones of the same name.
 
     A name is a file's stem; files that begin with `_` or a dot are left out. A folder among `dirs` holds problem files, or folders of them
-    that are named `level1`, `level2`, …, or both. `dirs` may also have files of KernelBench's rows (`evaluator.problem.kernelbench`).
-    Raises ProblemError where a folder can't be listed or holds no problem, or where two of `dirs` have the same name.
+    named `level1`, `level2`, …, or both. `dirs` may also have files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises
+    ProblemError if a folder can't be listed or holds no problem, or if two of `dirs` have the same name.
     """
     given: dict[str, Path] = {}
     for folder in [level for each in dict.fromkeys(each.resolve() for each in dirs) for level in _folders(each)]:
@@ -28,14 +28,14 @@ def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
 
 
 def described(given: Path) -> str:
-    """What `discover` reads of one of its `dirs`: `100 problems in level1, 1 in KernelBench`. Raises ProblemError."""
+    """A description of one of the `dirs`: `100 problems in level1, 1 in KernelBench`. Raises ProblemError."""
     counts = [(len(_listed(folder)), folder.name) for folder in _folders(given.resolve())]
     words = [" problem" if counts[0][0] == 1 else " problems", *[""] * (len(counts) - 1)]
     return ", ".join(f"{count}{word} in {name}" for (count, name), word in zip(counts, words, strict=True))
 
 
 def _folders(given: Path) -> list[Path]:
-    """The folders of problem files that are meant by what was given: its levels, and itself where it has files of its own."""
+    """The folders of problem files in a given one: its levels, and itself if it has files of its own."""
     if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
         try:
             given = unpacked(given, default_root())

@@ -1,6 +1,6 @@
-"""Results of checks of problems, kept in the cache folder: a small JSON file for each problem's text, case, device and precision.
+"""Results of problem checks, kept in the cache folder: a small JSON file for each problem text, case, device and precision.
 
-Listing problems reads them. A file that can't be read counts as missing; a result that can't be written is checked again.
+Listing problems reads them. An unreadable file counts as missing; if a result can't be written, the check runs again.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ FOLDER = "admissions"
 
 @dataclass(frozen=True)
 class CheckedCase:
-    """What was checked."""
+    """What a check covered."""
 
     problem_sha256: str
     case: str
@@ -26,11 +26,11 @@ class CheckedCase:
     precision: str | None
     """None for the file's own."""
     scope: Literal["all", "effortless"] = "all"
-    """`effortless`: nothing was tried but answers that need no computation."""
+    """`effortless`: only outputs that need no computation were tried."""
 
     @property
     def key(self) -> str:
-        """Name of the file that is kept of it."""
+        """Name of its file."""
         return hashlib.sha256(json.dumps([*asdict(self).values(), EVALUATOR_VERSION]).encode()).hexdigest()
 
 
@@ -43,7 +43,7 @@ class KeptCheck:
     trivial: tuple[str, ...]
     """Names of the trivial answers that passed."""
     reasons: tuple[str, ...]
-    """Why it was refused."""
+    """Why the check failed."""
 
 
 class CheckCache:
@@ -57,7 +57,7 @@ class CheckCache:
         write_whole(self._folder / kept.subject.key, asdict(kept))
 
     def of(self, subject: CheckedCase) -> KeptCheck | None:
-        """The result of its last check; None where there was none."""
+        """The result of the last check; None if there was none."""
         try:
             found = json.loads((self._folder / subject.key).read_text(encoding="utf-8"))
             trivial, reasons = (tuple(map(str, found[name])) for name in ("trivial", "reasons"))
@@ -66,5 +66,5 @@ class CheckCache:
             return None
 
     def among(self, subjects: Sequence[CheckedCase]) -> list[KeptCheck]:
-        """The results of these that are known."""
+        """The known results of these."""
         return [kept for subject in subjects if (kept := self.of(subject)) is not None]

@@ -1,4 +1,4 @@
-"""What a problem's file declares beyond the KernelBench form: one plain dict named ASSAY at its top level.
+"""A problem's declaration beyond the KernelBench form: one plain dict named ASSAY at its file's top level.
 
     ASSAY = {
         "description": "Softmax over long rows",
@@ -9,18 +9,21 @@
         "floor": {"reads": "all", "operations": "5 * batch_size * dim"},
     }
 
-A file without it has one case, `full`, and runs as it stands.
+A file without it has one case, `full`, and runs unchanged.
 """
 
 import ast
 import math
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from evaluator.problem.expression import ExpressionError, names_in, value_of
+from evaluator.problem.workloads import WorkloadError, read_workloads, same_sizes
+from evaluator.results.result import ALL_CASES
 
 DECLARATION_NAME = "ASSAY"
 DEFAULT_CASE = "full"
@@ -37,11 +40,11 @@ PRECISIONS: dict[str, PrecisionName] = {
     "float32": "float32",
     "float64": "float64",
 }
-"""Usual names of the types that a problem can be judged in."""
+"""Usual names of the types to judge a problem in."""
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "scaled", "wide", "ties", "shifted", "special"]
-"""Distributions of inputs besides the problem's own; what each is, evaluator.judge.correctness.inputs.input_distributions says."""
+"""Input distributions besides the problem's own; evaluator.judge.correctness.inputs.input_distributions describes each."""
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 
@@ -74,7 +77,7 @@ def _once(value: object) -> object:
         raise ValueError("has to be a list")
     twice = [each for each in value if value.count(each) > 1]
     if twice:
-        raise ValueError(f"{twice[0]!r} is there more than once")
+        raise ValueError(f"{twice[0]!r} occurs more than once")
     return tuple(value)
 
 
@@ -89,10 +92,10 @@ def _factors(value: object) -> object:
     names = get_args(PrecisionName)
     unknown = [name for name in value if name not in names] if isinstance(value, dict) else []
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no type that a problem is judged in; there are: {', '.join(names)}")
+        raise ValueError(f"{unknown[0]!r} is not a type that Assay judges in; use one of: {', '.join(names)}")
     wrong = [each for each in (value.values() if isinstance(value, dict) else [value]) if not _is_factor(each)]
     if wrong:
-        raise ValueError(f"has to be a factor above 0, or a dict of them by type, not {wrong[0]!r}")
+        raise ValueError(f"has to be a number above 0, or a dict from types to such numbers, not {wrong[0]!r}")
     return value
 
 
@@ -103,26 +106,25 @@ def _is_factor(value: object) -> bool:
 def _operations(value: object) -> object:
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str):
-        raise ValueError("has to be an expression in a string")
+        raise ValueError("has to be a string with an expression")
     names_in(text)
     return text
 
 
 class Floor(BaseModel):
-    """The bytes and operations that no answer can do without: `evaluator.judge.roofline.minimum_time` follows from them."""
+    """The bytes and operations that every right answer needs; they give `evaluator.judge.roofline.minimum_time`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reads: Annotated[
         Literal["all"] | tuple[int | str, ...], _selection((int, str), "positions of forward()'s arguments and names of parameters")
     ] = ()
-    """Arguments (positions, from 0) and parameters (names, as in `norm.weight`) that have to be read to the last byte; `all`: all of
-    both."""
+    """Arguments (positions, from 0) and parameters (names, such as `norm.weight`) that must be read in full; `all`: all of both."""
     writes: Annotated[Literal["all"] | tuple[int, ...], _selection((int,), "positions of the answer's tensors")] = "all"
-    """Tensors of the answer that have to be written to the last element; not those that may be a view of an input."""
+    """Output tensors that must be written in full; not those that may be a view of an input."""
     operations: Annotated[str, BeforeValidator(_operations)] = "0"
-    """Additions and multiplications that the best known algorithm needs, over the case's constants, as in `2 * rows * inner * columns`.
-    They are compared with the rate of 16-bit matrix products. Leave them out where 8-bit products could give the answer."""
+    """Additions and multiplications of the best known algorithm, over the case's constants: `2 * rows * inner * columns`. Assay divides
+    them by the rate of 16-bit matrix products. Leave them out if 8-bit products could give the output."""
 
 
 class Declaration(BaseModel):
@@ -132,57 +134,62 @@ class Declaration(BaseModel):
 
     description: str = ""
     tags: Annotated[tuple[Tag, ...], BeforeValidator(_once)] = ()
-    """What kind of work it is, as in `("normalization", "rows")`."""
+    """Kinds of work, such as `("normalization", "rows")`."""
     level: int | None = Field(default=None, ge=1, le=9, strict=True)
-    """How much is asked for: 1 one operator, 2 a few in a row, 3 a block of a network, 4 and above whole networks."""
+    """Difficulty: 1 one operator, 2 a few in a row, 3 a block of a network, 4 and above whole networks."""
     source: str = ""
-    """Where it comes from: a paper, a model, an address."""
+    """Origin: a paper, a model, an address."""
     cases: dict[CaseName, dict[str, Any]] = {DEFAULT_CASE: {}}
-    """Name → module-level constants to set after the file has been executed. What the file computes from them while it is executed,
-    default arguments too, is not computed again."""
+    """Name → module-level constants to set after the file has been executed. Values that the file computed from them, including default
+    arguments, don't change."""
+    workloads: dict[CaseName, dict[str, Any]] = Field(default_factory=dict)
+    """More such sets of constants; one has the sizes of `full`. The case `all` is timed in each, with the geometric mean as its score. A
+    file may declare a list without names, or the name of a file of them (evaluator.problem.workloads)."""
+    failed_workload: Literal["fails", "unsolved"] = "fails"
+    """A submission that is wrong only in other workloads than `full`: it fails; or it is right, and the wrong ones count as a tenth of the
+    reference's speed."""
     generalisation: dict[CaseName, dict[str, Any]] = Field(default_factory=dict)
-    """More such sets of constants, to test whether a submission is right beyond the cases that it is judged on."""
+    """More such sets of constants, to test whether a submission is right beyond its cases."""
     dtype: PrecisionName | None = None
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
     tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
-    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or type that the problem is judged in → factor, 1 in other
-    types."""
+    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or a dict from type to factor, with 1 for other types."""
     inputs: Literal["drawn", "any"] = "drawn"
-    """`drawn`: what get_inputs() draws is what an answer has to be right for. `any`: any inputs of these shapes, so that every distribution
+    """`drawn`: an answer must be right for inputs from get_inputs(). `any`: for any inputs of these shapes, so every distribution
     decides."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
-    """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
+    """Distribution that inputs must not come from → the reason; the problem's own can't be excluded."""
     mode: Literal["eval", "train"] | None = None
-    """Of the models; in training mode dropout alone stays as in evaluation. None: training where the reference has a batch normalization,
-    whose statistics are then the batch's, as in KernelBench's evaluator; evaluation where it has none."""
+    """Mode of the models; in training mode only dropout stays off. None: training if the reference has a batch normalization, which then
+    uses the batch's statistics, as in KernelBench's evaluator; evaluation otherwise."""
     in_place: Annotated[tuple[int, ...], BeforeValidator(_positions)] = ()
-    """Arguments that a call changes. What is in them afterwards is part of the answer."""
+    """Positions of arguments that a call changes. Their new content is part of the output."""
     backward: bool = False
-    """The gradients of floating-point inputs and of parameters, for directions that are drawn, are part of the answer."""
+    """Whether gradients of floating-point inputs and parameters, for random output gradients, are part of the output."""
     rows_independent: bool = False
-    """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
+    """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on no other row."""
     compute: Literal["fp8"] | None = None
-    """The type that products have to be computed in. `fp8`: the reference rounds to float8 itself. An answer without that is wrong. So is
-    one of operands that were turned back into bfloat16 (`evaluator.judge.correctness.errors.compute_rule`)."""
+    """The type that products must be computed in. `fp8`: the reference rounds to float8 itself. A submission that does not round is wrong.
+    So is one that converts the operands back to bfloat16 (`evaluator.judge.correctness.errors.compute_rule`)."""
     floor: Floor | None = None
-    """None: nothing but the bytes of the answer is known to be needed."""
+    """None: only the output's bytes are known to be needed."""
 
     @property
     def factor(self) -> float:
-        """The tolerance in the declared dtype; that of a file which declares none is PyTorch's own, float32."""
+        """The tolerance factor in the declared dtype; without one, in float32, PyTorch's default."""
         return self.tolerance.get(self.dtype or "float32", 1.0) if isinstance(self.tolerance, dict) else self.tolerance
 
     def shapes(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """All sets of constants: the key that each is under, its name, and the constants."""
-        for key, found in (("cases", self.cases), ("generalisation", self.generalisation)):
+        """All sets of constants: each with its key, its name, and the constants."""
+        for key, found in (("cases", self.cases), ("workloads", self.workloads), ("generalisation", self.generalisation)):
             for name, constants in found.items():
                 yield key, name, constants
 
 
-def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
-    """The declaration in an executed module with that namespace and syntax tree. Raises DeclarationError."""
+def declare(namespace: Mapping[str, Any], tree: ast.Module, folder: Path) -> Declaration:
+    """The declaration in an executed module with that namespace and syntax tree, whose file is in `folder`. Raises DeclarationError."""
     if DECLARATION_NAME not in namespace:
         return Declaration()
     lines = _DeclarationLines(tree)
@@ -194,29 +201,38 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
         rule = f"{DECLARATION_NAME} has no key {unknown[0]!r}; {_nearest(str(unknown[0]), Declaration.model_fields)}"
         raise DeclarationError(rule, lines.of(str(unknown[0])))
     try:
-        declaration = Declaration.model_validate(value)
+        declaration = Declaration.model_validate({**value, "workloads": read_workloads(value.get("workloads", {}), folder)})
+    except WorkloadError as error:
+        raise DeclarationError(f"{DECLARATION_NAME}: workloads: {error}", lines.of("workloads")) from error
     except ValidationError as error:
         first = error.errors()[0]
         keys = [str(part) for part in first["loc"]]
         raise DeclarationError(f"{DECLARATION_NAME}: {'.'.join(keys)}: {first['msg']}", lines.of(*keys)) from error
     if DEFAULT_CASE not in declaration.cases:
         raise DeclarationError(f"no case is named {DEFAULT_CASE!r}; give one of them this name", lines.of("cases"))
-    twice = sorted(declaration.cases.keys() & declaration.generalisation.keys())
-    if twice:
-        raise DeclarationError(f"{twice[0]!r} is a case already; give these shapes another name", lines.of("generalisation", twice[0]))
+    known: set[str] = {ALL_CASES}
+    for key, name, _ in declaration.shapes():
+        if name in known:
+            what = "stands for all workloads" if name == ALL_CASES else "is a case already"
+            raise DeclarationError(f"{name!r} {what}; give these shapes another name", lines.of(key, name))
+        known.add(name)
     if declaration.backward and declaration.in_place:
-        raise DeclarationError("backward and in_place are both declared; a problem can have one of them only", lines.of("in_place"))
+        raise DeclarationError("backward and in_place are both declared; keep only one", lines.of("in_place"))
     if declaration.dtypes and declaration.dtype not in (None, *declaration.dtypes):
         raise DeclarationError(f"dtypes lacks {declaration.dtype!r}, the problem's own dtype; add it", lines.of("dtypes"))
     for key, case, constants in declaration.shapes():
         for name, constant in constants.items():
             _check_constant(key, case, name, constant, namespace, lines)
         _check_operations(declaration.floor, case, {**namespace, **constants}, lines)
+    full = {**namespace, **declaration.cases[DEFAULT_CASE]}
+    if declaration.workloads and not any(same_sizes(constants, full) for constants in declaration.workloads.values()):
+        rule = f"no workload has the sizes of {DEFAULT_CASE!r}, in which submissions are checked; set the module's constants to one of them"
+        raise DeclarationError(rule, lines.of("workloads"))
     return declaration
 
 
 def numbers_in(namespace: Mapping[str, Any]) -> dict[str, float]:
-    """The constants of a module that an expression may name."""
+    """A module's constants that an expression may use."""
     return {name: value for name, value in namespace.items() if type(value) in (int, float) and not name.startswith("__")}
 
 
@@ -226,20 +242,20 @@ def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, An
     numbers, where = numbers_in(namespace), lines.of("floor", "operations")
     unknown = sorted(names_in(floor.operations) - numbers.keys())
     if unknown:
-        raise DeclarationError(f"operations: {unknown[0]!r} is no number of the module; {_nearest(unknown[0], numbers)}", where)
+        raise DeclarationError(f"operations: the module has no number {unknown[0]!r}; {_nearest(unknown[0], numbers)}", where)
     try:
         operations = value_of(floor.operations, numbers)
     except ExpressionError as error:
         raise DeclarationError(f"operations of case {case!r}: {error}", where) from error
     if operations < 0:
-        raise DeclarationError(f"operations of case {case!r} are {operations:g}; give a number from 0", where)
+        raise DeclarationError(f"operations of case {case!r} are {operations:g}; give a number of at least 0", where)
 
 
 def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
     constants = [each for each, held in namespace.items() if isinstance(held, Plain) and not each.startswith("__")]
     where = lines.of(key, case, name)
     if name not in constants:
-        raise DeclarationError(f"case {case!r} sets {name!r}, which is no constant of the module; {_nearest(name, constants)}", where)
+        raise DeclarationError(f"case {case!r} sets {name!r}, but the module has no such constant; {_nearest(name, constants)}", where)
     held = namespace[name]
     numbers = type(held) is float and type(value) is int
     if type(value) is not type(held) and not numbers:

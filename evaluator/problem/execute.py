@@ -1,4 +1,4 @@
-"""A problem file's own code: executed as a module, and what it raises as an error that names its line."""
+"""Executes a problem file's code as a module, and turns its exceptions into errors with its line."""
 
 import sys
 import traceback
@@ -9,7 +9,7 @@ from evaluator.problem.input_drawing import seeded
 
 
 class ProblemError(Exception):
-    """A problem's file breaks a rule; its text is one line with file, line and rule."""
+    """A problem's file breaks a rule; the text is one line with file, line and rule."""
 
     def __init__(self, path: Path, line: int | None, rule: str) -> None:
         super().__init__(f"{path}{f':{line}' if line else ''}: {rule}")
@@ -19,7 +19,7 @@ class ProblemError(Exception):
 def execute(path: Path, code: CodeType, name: str) -> ModuleType:
     """Run a file's code in a fresh module. Raises ProblemError.
 
-    The module stays in sys.modules, where dataclasses and pickle look it up, until the next one of its name.
+    The module stays in sys.modules, where dataclasses and pickle look it up, until the next one of the same name.
     """
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -27,7 +27,7 @@ def execute(path: Path, code: CodeType, name: str) -> ModuleType:
     try:
         with seeded(0, "cpu"):
             exec(code, vars(module))
-    # Whatever the file raises while it is imported, sys.exit() included, is the file's fault and not the program's end.
+    # Any exception during import, including sys.exit(), is the file's fault and must not end the program.
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise raised_in_file(path, "importing the file", error) from error
@@ -35,7 +35,7 @@ def execute(path: Path, code: CodeType, name: str) -> ModuleType:
 
 
 def raised_in_file(path: Path, what: str, error: BaseException) -> ProblemError:
-    """The error to raise for one of the file's own code, with the file's innermost line in its traceback."""
+    """A ProblemError for an exception in the file's code, with the file's innermost line in the traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
     return ProblemError(path, lines[-1] if lines else None, f"{what} raised {type(error).__name__}: {first}")

@@ -19,28 +19,28 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 class ExpressionError(ValueError):
-    """The text is no such expression, or has no value."""
+    """The text is not a valid expression, or has no value."""
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names in an expression. Raises ExpressionError where the text is none."""
+    """The names in an expression. Raises ExpressionError if the text is not one."""
     body = _parsed(text)
     _check(body, text)
     return frozenset(node.id for node in ast.walk(body) if isinstance(node, ast.Name))
 
 
 def value_of(text: str, numbers: Mapping[str, float]) -> float:
-    """The value of an expression. Raises ExpressionError where a name has no number, or the value is not a finite number."""
+    """The value of an expression. Raises ExpressionError if a name has no number, or the value is not finite."""
     missing = sorted(names_in(text) - numbers.keys())
     if missing:
-        raise ExpressionError(f"{missing[0]!r} in {text!r} is no number")
+        raise ExpressionError(f"{missing[0]!r} in {text!r} is not a number")
     try:
         value = _value(_parsed(text), numbers)
-    # A negative number to a broken power is complex, and has no floor.
+    # A negative number to a fractional power is complex, and can't be rounded down.
     except (OverflowError, ZeroDivisionError, TypeError) as error:
         raise ExpressionError(f"{text!r} has no value: {error}") from error
     if not isinstance(value, float) or not math.isfinite(value):
-        raise ExpressionError(f"{text!r} is {value}, which is no finite number")
+        raise ExpressionError(f"{text!r} is {value}, which is not finite")
     return value
 
 
@@ -56,7 +56,7 @@ def _check(node: ast.expr, text: str) -> None:
         _check(node.left, text)
         _check(node.right, text)
     elif not isinstance(node, ast.Name) and not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
-        raise ExpressionError(f"{text!r} has more in it than numbers, names and + - * / // **")
+        raise ExpressionError(f"{text!r} may have only numbers, names and + - * / // **")
 
 
 def _value(node: ast.expr, numbers: Mapping[str, float]) -> float:

@@ -1,6 +1,6 @@
-"""Drawing inputs and parameters: fresh seeds, and draws from a seed, which leave every random generator of the process as it was.
+"""Makes random inputs and parameters from fresh or given seeds, without changing any random generator of the process.
 
-`ProblemCase.inputs` (evaluator.problem.problem) draws by these what `get_inputs()` of the problem's file returns.
+`ProblemCase.inputs` (evaluator.problem.problem) calls the file's `get_inputs()` with these functions.
 """
 
 import random
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-# The generators of torch, numpy and random are the process's: two draws at a time would mix their seeds.
+# The generators of torch, numpy and random belong to the process: two draws at a time would mix their seeds.
 _GENERATORS = RLock()
 
 
 def fresh_seed() -> int:
-    """Entropy of the operating system; 48 bits, so that it is a JSON integer everywhere."""
+    """Random seed from the operating system; 48 bits, so that it is an exact JSON integer everywhere."""
     return secrets.randbits(48)
 
 
 @contextmanager
 def seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
-    """Draw from `seed`, on `device` by default, and put every generator that was touched back."""
+    """Draw from `seed`, on `device` by default, and restore every generator afterwards."""
     import numpy
     import torch
 
@@ -50,7 +50,7 @@ def seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
 
 @contextmanager
 def without_reseeding() -> Iterator[None]:
-    """Let the process's generators go on from where they are, whatever seed a file sets: its inputs have to differ between draws."""
+    """Keep the process's generators going, whatever seed a file sets: its inputs must differ between draws."""
     import numpy
     import torch
 
@@ -70,15 +70,15 @@ def without_reseeding() -> Iterator[None]:
 
 
 def owners_of(drawn: Sequence[Any]) -> "list[weakref.ref[torch.Tensor]]":
-    """The tensors whose memory the tensors of a draw lie in, held weakly: one that outlives the draw is kept by the problem's file."""
+    """Weak references to the tensors that own the memory of drawn ones. If one outlives the draw, the problem's file keeps it."""
     from evaluator.worker.procedure import tensors
 
     return [weakref.ref(tensor if tensor._base is None else tensor._base) for tensor in tensors(list(drawn))]
 
 
 def apart_from(owners: "Sequence[weakref.ref[torch.Tensor]]", arguments: list[Any]) -> list[Any]:
-    """The arguments with copies in the place of tensors that lie in the memory of an owner that still lives: judging changes draws where
-    they are, and a tensor that the file returns again and again would change with each of them."""
+    """The arguments, with copies instead of tensors in the memory of a living owner. Judging changes inputs in place, and would change a
+    tensor that the file returns again and again."""
     from evaluator.worker.memory import storage_of
     from evaluator.worker.procedure import mapped
 
@@ -93,5 +93,5 @@ def _generators(device: "torch.device", default: "torch.Generator") -> Sequence[
 
     if device.type != "cuda":
         return [default]
-    current = torch.cuda.current_device()  # starts CUDA, without which there are no generators
+    current = torch.cuda.current_device()  # starts CUDA, which has no generators before
     return [default, torch.cuda.default_generators[current if device.index is None else device.index]]

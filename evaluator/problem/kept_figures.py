@@ -1,6 +1,6 @@
-"""What the machine knows already, in the cache folder: a small JSON file for each fact, under the hash of all that it depends on.
+"""Facts known from earlier, in the cache folder: a small JSON file for each, under the hash of all that it depends on.
 
-A file that can't be read counts as missing; a fact that can't be written is found again.
+An unreadable file counts as missing; if a fact can't be written, it is computed again.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def read(key: Sequence[Any]) -> dict[str, Any] | None:
-    """What is kept under this key; None where there is nothing."""
+    """The value stored under this key; None if there is none."""
     with suppress(OSError, ValueError):
         found = json.loads(_path(key).read_text(encoding="utf-8"))
         return found if isinstance(found, dict) else None
@@ -32,7 +32,7 @@ def read(key: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def read_as(kind: type[T], key: Sequence[Any]) -> T | None:
-    """The same as a dataclass; None where what is kept has other fields."""
+    """The value as a dataclass; None if it has other fields."""
     found = read(key)
     try:
         return None if found is None else kind(**found)
@@ -41,13 +41,13 @@ def read_as(kind: type[T], key: Sequence[Any]) -> T | None:
 
 
 def write(key: Sequence[Any], figures: dict[str, Any]) -> None:
-    """Keep these figures under this key."""
+    """Store these figures under this key."""
     with suppress(OSError):
         write_whole(_path(key), figures)
 
 
 def write_whole(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file that nobody sees half written, in a folder that is made where there is none. Raises OSError."""
+    """Write a JSON file atomically, and its folder if it does not exist. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -56,7 +56,7 @@ def write_whole(path: Path, content: dict[str, Any]) -> None:
 
 
 def case_key(what: str, case: "ProblemCase") -> list[Any]:
-    """The key of a fact that the problem's text, the case and PyTorch decide."""
+    """The key of a fact that depends on the problem's text, the case and PyTorch."""
     import torch
 
     constants = json.dumps(case.constants, sort_keys=True, default=repr)

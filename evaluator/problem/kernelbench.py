@@ -1,6 +1,6 @@
-"""Rows of KernelBench's data set, a Parquet or JSONL file, written out as problem files.
+"""Writes rows of KernelBench's data set, a Parquet or JSONL file, as problem files.
 
-A checkout's folders of levels need nothing from here: its problem files are in the form that every problem has.
+Folders of levels in a checkout need nothing from here: their files already have the form of a problem.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from evaluator.problem.execute import ProblemError
 
 ROW_SUFFIXES = (".parquet", ".jsonl")
 LEVEL = re.compile(r"level(\d{1,9})")
-"""Name of a folder of one level's problems."""
+"""Folder name of one level's problems."""
 FOLDER = "problems"
 _UNFIT = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -42,9 +42,9 @@ class DatasetRow(BaseModel):
 
 
 def unpacked(file: Path, cache_root: Path) -> Path:
-    """A folder with a folder for each level in `file`, a Parquet or JSONL file of rows, and in those a file for each problem.
+    """A folder with a folder per level in `file`, a Parquet or JSONL file of rows, each with a file per problem.
 
-    It is made once for a file's content. Raises ProblemError, also where pyarrow is needed and not installed, and OSError.
+    It is made once per content of the file. Raises ProblemError, also if pyarrow is needed and not installed, and OSError.
     """
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     target = cache_root / FOLDER / digest[:32]
@@ -57,7 +57,7 @@ def unpacked(file: Path, cache_root: Path) -> Path:
             path = made / f"level{row.level}" / f"{row.stem}.py"
             path.parent.mkdir(exist_ok=True)
             if path.exists():
-                raise ProblemError(file, number, f"a second problem {row.problem_id} of level {row.level}")
+                raise ProblemError(file, number, f"problem {row.problem_id} of level {row.level} occurs twice")
             path.write_text(row.code, encoding="utf-8")
         if not any(made.iterdir()):
             raise ProblemError(file, None, "no rows")
@@ -98,4 +98,4 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
             if line.strip():
                 yield number, json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ProblemError(file, None, f"not JSON, a row a line, in UTF-8: {error}") from error
+        raise ProblemError(file, None, f"not JSON, one row per line, in UTF-8: {error}") from error

@@ -1,7 +1,7 @@
-"""A problem's file read, executed and checked.
+"""Reads, executes and checks a problem's file.
 
-It defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants: the KernelBench form. What else it
-may declare is in `evaluator.problem.declaration`.
+It defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants: the KernelBench form.
+`evaluator.problem.declaration` lists what else it may declare.
 """
 
 import ast
@@ -9,13 +9,13 @@ import hashlib
 from pathlib import Path
 from types import ModuleType
 
-from evaluator.problem.declaration import DeclarationError, declare
+from evaluator.problem.declaration import DECLARATION_NAME, DeclarationError, declare
 from evaluator.problem.execute import ProblemError, execute
 from evaluator.problem.problem import Problem
 from evaluator.submission.source import decode, parse
 
 FUNCTIONS = {"get_inputs": "forward()'s arguments", "get_init_inputs": "Model's arguments, [] for none"}
-"""Functions that the file has to define, and what they return in a list."""
+"""Functions that the file must define, and the content of the lists that they return."""
 
 
 def load(path: Path) -> Problem:
@@ -35,10 +35,17 @@ def load(path: Path) -> Problem:
     module = execute(path, code, f"_assay_problem_{path.stem}")
     _check_form(path, module, tree)
     try:
-        declaration = declare(vars(module), tree)
+        declaration = declare(vars(module), tree, path.parent)
     except DeclarationError as error:
         raise ProblemError(path, error.line, error.rule) from error
-    return Problem(path.stem, path, source, hashlib.sha256(data).hexdigest(), declaration, code)
+    return Problem(path.stem, path, source, _sha256(data, module, path.parent), declaration, code)
+
+
+def _sha256(data: bytes, module: ModuleType, folder: Path) -> str:
+    """Hash of the file's bytes, and of those of the file of workloads that it names."""
+    declared = getattr(module, DECLARATION_NAME, {}).get("workloads")
+    more = (folder / declared).read_bytes() if isinstance(declared, str) else b""
+    return hashlib.sha256(data + more).hexdigest()
 
 
 def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:

@@ -1,4 +1,4 @@
-"""A reference problem, and its cases: the constants of each, its inputs and its model.
+"""A reference problem and its cases: the constants, inputs and model of each.
 
 Importing this module does not import torch; using a problem does.
 """
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
 from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
-from evaluator.results.result import OWN_PRECISION
+from evaluator.problem.workloads import same_sizes
+from evaluator.results.result import ALL_CASES, OWN_PRECISION
 
 if TYPE_CHECKING:
     import torch
@@ -25,21 +26,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """What can be known of a problem without PyTorch, which its file imports."""
+    """Facts about a problem that are known without PyTorch, which its file imports."""
 
     name: str
     path: Path
     source: str
     sha256: str
-    """SHA-256 of the file's bytes, in hexadecimal."""
+    """SHA-256 of the file's bytes, and of those of its file of workloads, in hexadecimal."""
     case_names: tuple[str, ...]
-    """In the order of the declaration, those of generalisation left out."""
+    """In the order of the declaration, with workloads, without generalisation cases; `all` comes last if there are workloads."""
     precision: str
-    """The type that it is judged in, or OWN_PRECISION where that is as its file makes it."""
+    """The type that it is judged in, or OWN_PRECISION if its file decides."""
 
     def default_case(self, device_kind: str) -> str:
-        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
-        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.case_names else DEFAULT_CASE
+        """`small` on the CPU if declared, else `all` if there are workloads, else `full`. device_kind: cuda or cpu."""
+        if device_kind == "cpu" and SMALL_CASE in self.case_names:
+            return SMALL_CASE
+        return ALL_CASES if ALL_CASES in self.case_names else DEFAULT_CASE
 
 
 @dataclass(frozen=True)
@@ -50,62 +53,74 @@ class Problem:
     path: Path
     source: str
     sha256: str
-    """SHA-256 of the file's bytes, in hexadecimal."""
+    """SHA-256 of the file's bytes, and of those of its file of workloads, in hexadecimal."""
     declaration: Declaration
     code: CodeType = field(repr=False, compare=False)
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        """As of its facts."""
-        return tuple(self.declaration.cases)
+        """As in `ProblemFacts`, without `all`."""
+        return (*self.declaration.cases, *self.declaration.workloads)
 
     @property
     def precision(self) -> str:
-        """As of its facts."""
+        """As in `ProblemFacts`."""
         return self.declaration.dtype or OWN_PRECISION
 
     def in_precision(self, name: "PrecisionName | None") -> "Problem":
-        """The same problem with floating-point inputs and parameters of this type; as it is for None.
+        """The problem with floating-point inputs and parameters of this type; unchanged for None.
 
-        The oracle is the same function in float64, of inputs that were rounded to the type. Raises ProblemError where the file declares
-        others alone.
+        The float64 reference is the same function, of inputs that were rounded to the type. Raises ProblemError if the file allows only
+        others.
         """
         declared = self.declaration
         if name is None or name == declared.dtype:
             return self
         if declared.dtypes and name not in declared.dtypes:
-            raise ProblemError(self.path, None, f"it may be judged in {', '.join(declared.dtypes)}, not in {name}")
+            raise ProblemError(self.path, None, f"the problem allows {', '.join(declared.dtypes)}, not {name}")
         return replace(self, declaration=declared.model_copy(update={"dtype": name}))
 
     @property
     def facts(self) -> ProblemFacts:
         """Its facts, for a process without PyTorch."""
-        return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names, self.precision)
+        names = (*self.case_names, *([ALL_CASES] if self.declaration.workloads else []))
+        return ProblemFacts(self.name, self.path, self.source, self.sha256, names, self.precision)
 
     def default_case(self, device_kind: str) -> str:
-        """As of its facts."""
+        """As in `ProblemFacts`."""
         return self.facts.default_case(device_kind)
 
     def instance(self, case: str) -> "ProblemCase":
-        """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""
+        """The problem with that case's constants, in its own module. For `all` this is `full`, in which everything is checked.
+
+        Raises ProblemError if there is no such case.
+        """
         shapes = {name: constants for _, name, constants in self.declaration.shapes()}
+        if case == ALL_CASES and self.declaration.workloads:
+            case = DEFAULT_CASE
         if case not in shapes:
             near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
-            raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
+            raise ProblemError(self.path, None, f"no case {case!r}; the problem has {', '.join(near)}")
         constants = shapes[case]
         module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
 
+    def workloads(self) -> "tuple[ProblemCase, ...]":
+        """All workloads, that of `full` first, under its own name. Raises ProblemError."""
+        held = vars(self.instance(DEFAULT_CASE).module)
+        names = sorted(self.declaration.workloads, key=lambda name: not same_sizes(self.declaration.workloads[name], held))
+        return tuple(self.instance(name) for name in names)
+
     def executed(self, tree: ast.Module, name: str) -> ModuleType:
-        """A module of the file as `tree` has it, which keeps its lines. Raises ProblemError."""
+        """A module that executes `tree`, which keeps the file's lines. Raises ProblemError."""
         return execute(self.path, compile(tree, str(self.path), "exec", dont_inherit=True), f"_assay_problem_{self.name}_{name}")
 
 
 @dataclass(frozen=True)
 class ProblemCase:
-    """A problem in one set of shapes. Draws are made from their seed alone, and leave every generator as it was."""
+    """A problem in one set of shapes. Draws depend on their seed alone, and leave every generator unchanged."""
 
     problem: Problem
     name: str
@@ -120,12 +135,12 @@ class ProblemCase:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether row i of every output depends on row i of every input tensor alone."""
+        """Whether row i of every output depends only on row i of every input tensor."""
         return self.problem.declaration.rows_independent
 
     @property
     def any_inputs(self) -> bool:
-        """Whether the problem declares that an answer has to be right for any inputs."""
+        """Whether the problem declares that an answer must be right for any inputs."""
         return self.problem.declaration.inputs == "any"
 
     @property
@@ -135,7 +150,7 @@ class ProblemCase:
 
     @property
     def dtype_name(self) -> str | None:
-        """Name of the type that floating-point inputs and parameters are cast to, as in `float16`; None where they are left alone."""
+        """Type that floating-point inputs and parameters are cast to, such as `float16`; None if they are not cast."""
         return self.problem.declaration.dtype
 
     @cached_property
@@ -154,8 +169,8 @@ class ProblemCase:
     def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
         """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
 
-        Of a problem with a backward pass, the last is a list of the directions that it is for.
-        Raises ProblemError, and what torch raises where the device's memory runs out.
+        For a problem with a backward pass, the last is a list of output gradients. Raises ProblemError, and torch's error if the device's
+        memory runs out.
         """
         import torch
 
@@ -168,7 +183,7 @@ class ProblemCase:
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
 
     def drawn_model(self, seed: int) -> "torch.nn.Module | None":
-        """What `model` returns, to be moved to a device; None where a first call draws parameters, which is better made there."""
+        """The result of `model` before it moves to a device; None if a first call draws parameters, which is better done there."""
         model = self._constructed(seed, "cpu")
         if _is_lazy(model):
             return None
@@ -181,24 +196,24 @@ class ProblemCase:
         return model
 
     def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
-        """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows
-        the problem's procedure.
+        """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows the
+        problem's procedure.
 
-        Raises ProblemError, and what torch raises where the device's memory runs out.
+        Raises ProblemError, and torch's error if the device's memory runs out.
         """
         import torch
 
         target = torch.device(device)
-        # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
+        # Drawn on the CPU, so that a seed gives the same parameters everywhere; a meta device draws none.
         model = self._constructed(seed, "meta" if target.type == "meta" else "cpu")
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
         if _is_lazy(placed):
             with seeded(seed, target), torch.no_grad():
-                placed.eval()(*self._arguments("get_inputs", target))  # a first call draws what has had no shape until now
+                placed.eval()(*self._arguments("get_inputs", target))  # a first call draws the parameters that had no shape until now
         return _following(placed, self.procedure_of(placed))
 
     def procedure_of(self, model: "torch.nn.Module") -> "Procedure":
-        """How the reference, which this is, and a submission are called."""
+        """How to call the reference, `model`, and a submission."""
         from evaluator.worker.procedure import Procedure, has_batch_statistics
 
         mode, names = self._declared.mode, None
@@ -217,13 +232,13 @@ class ProblemCase:
 
         from evaluator.worker.procedure import tensors
 
-        for device in ("meta", "cpu"):  # what has no form without memory is computed once
+        for device in ("meta", "cpu"):  # if a form needs memory, compute it once
             with seeded(0, device):
                 model, arguments = self.model(0, device), self._arguments("get_inputs", device)
             try:
                 with torch.no_grad():
                     output = type(model).forward(model, *arguments)
-            # Whatever the file's own code raises is reported as the file's, with its line.
+            # Any exception of the file's own code is reported as the file's, with its line.
             except Exception as error:
                 if device == "cpu":
                     raise raised_in_file(self.problem.path, "forward()", error) from error
@@ -245,7 +260,7 @@ class ProblemCase:
         import torch
 
         if isinstance(value, torch.Tensor):
-            is_cast = value.is_floating_point() and value.itemsize > 1  # codes of eight bits stay what they are
+            is_cast = value.is_floating_point() and value.itemsize > 1  # eight-bit codes are not cast
             return value.detach().to(device, self.dtype if self.dtype and is_cast else value.dtype)
         if type(value) in (list, tuple):
             return type(value)(self._placed(item, device) for item in value)
@@ -261,7 +276,7 @@ class ProblemCase:
             return called(*arguments)
         except (torch.OutOfMemoryError, MemoryError):
             raise
-        # Whatever the file's own code raises is reported as the file's, with its line.
+        # Any exception of the file's own code is reported as the file's, with its line.
         except Exception as error:
             raise raised_in_file(self.problem.path, f"{function}()", error) from error
 
@@ -278,17 +293,17 @@ def _is_lazy(model: "torch.nn.Module") -> bool:
 
 
 def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":
-    """The model, its mode and its call those of the procedure."""
+    """The model with the procedure's mode and call."""
     procedure.prepare(model)
     if procedure.in_place or procedure.backward is not None:
-        # Bound to the instance, so that a copy's is bound to the copy, and names of parameters stay as they are.
+        # Bound to the instance, so that a copy's is bound to the copy, and parameter names don't change.
         model.forward = MethodType(_Followed(procedure), model)
     return model
 
 
 @dataclass(frozen=True)
 class _Followed:
-    """forward() of a model that is called by a procedure; what it is given stays as it is."""
+    """forward() of a model that a procedure calls; its inputs don't change."""
 
     procedure: "Procedure"
 

@@ -1,8 +1,8 @@
-"""Other shapes of a problem, to test whether a submission is right beyond those that it is judged on.
+"""Other shapes of a problem, to test whether a submission is right beyond its own case.
 
-A problem may declare them. For a problem that does not, such as a KernelBench file, they are made from the whole numbers at the top level
-of its file. Numbers that decide a dimension of the inputs become odd, or three quarters, or the batch size changes, as far as the reference
-still runs. What the file computes from such a number is computed from the new one.
+A problem may declare them. For a problem that does not, such as a KernelBench file, they are made from the whole numbers at the file's top
+level. Numbers that decide an input dimension become odd, or three quarters, or the batch size changes, if the reference still runs. Values
+that the file computes from such a number are computed again.
 """
 
 import ast
@@ -19,7 +19,7 @@ from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.procedure import tensors
 
 MAX_SIZES = 16
-"""How many numbers of a file are tried."""
+"""Maximum count of numbers to try in a file."""
 
 Shapes = list[tuple[int, ...]]
 
@@ -44,7 +44,7 @@ class _Size:
 
 
 def other_shapes(problem: Problem, case: str) -> Iterator[Shape]:
-    """The shapes that `problem` declares for it; where it declares none, those made from `case`. Raises ProblemError."""
+    """The shapes that `problem` declares; if it declares none, those made from `case`. Raises ProblemError."""
     declared = problem.declaration.generalisation
     if declared:
         for name, constants in declared.items():
@@ -67,7 +67,7 @@ def odd(size: int) -> int:
 
 
 def three_quarters(size: int) -> int:
-    """No power of two, but as divisible as that allows."""
+    """No power of two, but as divisible as possible."""
     return size * 3 // 4
 
 
@@ -114,7 +114,7 @@ class _Maker:
                     yield Shape(name, dict(made.constants), made, declared=False)
 
     def again(self, known: list[tuple[str, str]]) -> Iterator[Shape]:
-        """The shapes that have been made before."""
+        """The shapes that were made before."""
         for name, written in known:
             constants = ast.literal_eval(written)
             try:
@@ -124,7 +124,7 @@ class _Maker:
             yield Shape(name, constants, ProblemCase(self._problem, name, constants, module), declared=False)
 
     def _decides_batch(self, size: _Size) -> bool:
-        """Whether it is the first dimension of the first input, and of nothing else there."""
+        """Whether it is the first dimension of the first input, and no other dimension there."""
         made = self._made("batch", {size: another_batch(self._values[size])})
         found = self._run(made) if made else None
         if not found or not self._own_shapes or not found[0] or not self._own_shapes[0]:
@@ -132,7 +132,7 @@ class _Maker:
         return found[0][0] != self._own_shapes[0][0] and found[0][1:] == self._own_shapes[0][1:]
 
     def _made(self, name: str, chosen: Mapping[_Size, int]) -> ProblemCase | None:
-        """The problem with these numbers in the place of its own; None where its file does not run with them."""
+        """The problem with these numbers instead of its own; None if its file does not run with them."""
         constants = dict(self._given)
         for size, value in chosen.items():
             constants[size.name] = self._with(size, value, constants.get(size.name))
@@ -151,19 +151,19 @@ class _Maker:
 
     @staticmethod
     def _run(case: ProblemCase) -> Shapes | None:
-        """Shapes of the inputs, where the reference runs on them; found without computing anything."""
+        """Shapes of the inputs if the reference runs on them; nothing is computed."""
         try:
             inputs = case.inputs(0, "meta")
             with torch.no_grad():
                 case.model(0, "meta")(*inputs)
-        # Whatever the reference raises, such shapes are none of its.
+        # If the reference raises anything, these shapes don't fit it.
         except Exception:  # noqa: BLE001
             return None
         return [tuple(tensor.shape) for tensor in tensors(inputs)]
 
 
 def _sizes(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[_Size, int]:
-    """The numbers that are written out at the top level, and their values now."""
+    """The numbers written at the top level, and their current values."""
     found: dict[_Size, int] = {}
     for name in _assigned(tree):
         held = namespace.get(name)
@@ -175,7 +175,7 @@ def _sizes(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[_Size, int]:
 
 
 def _assigned(tree: ast.Module) -> Iterator[str]:
-    """Names that are assigned one expression without names in it, once."""
+    """Names that are assigned once, by an expression without names."""
     targets = [
         (node.targets[0] if isinstance(node, ast.Assign) else node.target, node.value)
         for node in tree.body
@@ -189,7 +189,7 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
 
 
 def _replaced(tree: ast.Module, constants: Mapping[str, Any]) -> ast.Module:
-    """The file with other values of these names, wherever they are assigned at its top level."""
+    """The file with other values of these names, at every top-level assignment."""
     changed = copy.deepcopy(tree)
     for node in changed.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):

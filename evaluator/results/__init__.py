@@ -1,1 +1,1 @@
-"""The vocabulary of results: statuses, categories, evidence, calibrations, and how they are written as text; it imports nothing of ours."""
+"""The vocabulary of results: statuses, categories, evidence, calibrations, and their text. It imports no other package of the project."""

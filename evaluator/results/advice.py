@@ -1,4 +1,4 @@
-"""What to do about failures: each category once, however many evaluations ended in it."""
+"""Hints on failures, one per category."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from evaluator.results.category import CATEGORIES, Category
 
 
 def advice(counts: Mapping[Category, int], chosen: str = "") -> list[Text]:
-    """The hint of each category and the command that lists its evaluations, the most frequent first; nothing where none has a hint.
+    """The hint of each category and the command that lists its evaluations, the most frequent first; empty if none has a hint.
 
-    chosen: further words of `assay list`, which choose among all evaluations.
+    chosen: further arguments of `assay list`, which filter the evaluations.
     """
     found = sorted((category for category in counts if CATEGORIES[category].hint), key=lambda each: (-counts[each], each))
     lines = [Text("\nWhat to do", style="bold")] if found else []

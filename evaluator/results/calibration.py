@@ -1,7 +1,7 @@
-"""What a device was measured to reach: the bandwidth of copying, and the rate of matrix products by number format.
+"""A device's measured peaks: the bandwidth of copying, and the rate of matrix products by number format.
 
-`python -m command.calibrate` measures it and the database keeps it. The speed of light and the minimum time of a
-problem rest on it.
+`assay calibrate` measures them and the database stores them. The speed of light and the minimum time of a problem
+are computed from them.
 """
 
 from datetime import datetime
@@ -11,22 +11,22 @@ from pydantic import Field
 from evaluator.results.evidence import Record
 
 COPY = "copy"
-"""The ceiling on bytes; every other is on operations."""
+"""The peak rate of bytes; all others are rates of operations."""
 
 
 class Ceiling(Record):
-    """One thing that the device does not do faster."""
+    """One measured peak of the device."""
 
     name: str
-    """`copy`, or a format of numbers, as in `bfloat16`."""
+    """`copy`, or a number format such as `bfloat16`."""
     per_s: float = Field(gt=0, allow_inf_nan=False)
-    """The best of all repetitions: bytes, read and written ones, or additions and multiplications."""
+    """The best repetition's rate: of bytes read plus bytes written, or of additions plus multiplications."""
     uncertainty: float = Field(ge=0, lt=1)
-    """How far the worst repetition fell behind the best, as a share of it."""
+    """1 - worst / best repetition."""
 
 
 class Calibration(Record):
-    """The ceilings of one device under one driver and one PyTorch."""
+    """The peaks of one device with one driver and one PyTorch."""
 
     device_id: str
     """A GPU's UUID, or `cpu`."""
@@ -39,9 +39,9 @@ class Calibration(Record):
     ceilings: tuple[Ceiling, ...]
 
     def ceiling(self, name: str) -> Ceiling | None:
-        """The ceiling of that name; None where it was not measured, as of a format that the device does not have."""
+        """The peak of that name; None if it was not measured, for example because the device lacks the format."""
         return next((each for each in self.ceilings if each.name == name), None)
 
     def fits(self, device_id: str, device_name: str, driver: str | None, torch: str) -> bool:
-        """Whether it was measured on this device, under the same software."""
+        """Whether it was measured on this device, with the same software."""
         return (self.device_id, self.device_name, self.driver, self.torch) == (device_id, device_name, driver, torch)

@@ -1,7 +1,7 @@
 """The vocabulary of verdicts: every status, every category, and what each one means.
 
-One table, `CATEGORIES`, holds all that the program says of a category: its status, its meaning, the evidence that it needs, and the hint
-for repairing the submission. To add a category, add it to `Category` and to `CATEGORIES`, and add the rule that gives it: one module in
+One table, `CATEGORIES`, holds all texts about a category: its status, its meaning, the evidence that it needs, and the hint that helps
+to fix the submission. To add a category, add it to `Category` and to `CATEGORIES`, and add the rule that gives it: one module in
 `evaluator/diagnosis/rules`, whose decorator says which categories it may give and when it is tried. CONTRIBUTING.md names the tests and
 documents that go with it.
 """
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class Category(StrEnum):
-    """Why it ended so; each category belongs to exactly one status."""
+    """Why an evaluation ended so. Each category belongs to one status."""
 
     OK = "ok"
     REDUCED_PRECISION = "reduced_precision"
@@ -93,15 +93,15 @@ class Category(StrEnum):
 
 @dataclass(frozen=True)
 class CategoryInfo:
-    """What the program says about one category."""
+    """Status and texts of one category."""
 
     status: Status
     meaning: str
     """One line, for a table."""
     evidence: str
-    """What has to have been observed before this category may be given."""
+    """What the judge has to observe before it gives this category."""
     hint: str
-    """What to change; empty where there is nothing to repair."""
+    """What to change; empty if there is nothing to fix."""
 
 
 def _group(status: Status, **rows: tuple[str, str, str]) -> dict[Category, CategoryInfo]:
@@ -112,24 +112,24 @@ CATEGORIES: dict[Category, CategoryInfo] = {
     **_group(
         Status.CORRECT,
         ok=(
-            "Right in every round, and wrong without the submission's own kernels.",
-            "rounds; an answer without own kernels",
+            "Right in every round, and its own kernels did the work.",
+            "rounds; the output without its own kernels",
             "",
         ),
         reduced_precision=(
-            "Right on the problem's own inputs, by narrower arithmetic, such as TF32 in a float32 problem.",
+            "Right on the problem's own inputs, but in narrower arithmetic, such as TF32 in a float32 problem.",
             "rounds; the error of a round with random signs",
-            "Compute in the output's dtype, or have it ranked with --allow-reduced-precision.",
+            "Compute in the output's dtype, or rank it with --allow-reduced-precision.",
         ),
         no_custom_kernel=(
-            "Right, but not by a kernel of the submission's own.",
-            "rounds; no own launch or extension, or a right answer without them",
-            "Return what the compiled kernel computes; library operators alone are not ranked.",
+            "Right, but its own kernels did not do the work.",
+            "rounds; no own launch or extension, or a right output without them",
+            "Make the output depend on your kernel. PyTorch operators alone are not ranked.",
         ),
         degenerate_problem=(
-            "Right, but the problem accepts an answer that takes no work.",
+            "Right, but the problem accepts a trivial answer.",
             "rounds; the problem's check",
-            "Draw the problem's inputs otherwise, or leave the problem out.",
+            "Change the problem's random inputs, or leave the problem out.",
         ),
     ),
     **_group(
@@ -150,7 +150,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Return the same nesting of tensors, tuples, lists and dicts.",
         ),
         wrong_values=(
-            "An output is further from the float64 oracle than the tolerance.",
+            "An output differs from the reference in float64 by more than the tolerance.",
             "error figures of a round",
             "Look at the first wrong index; check indexing, bounds, synchronisation and the formula.",
         ),
@@ -160,7 +160,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Accumulate and store in the output's dtype; avoid low-accuracy approximations.",
         ),
         nan_or_inf=(
-            "NaN or infinity where the oracle is finite, or the other way round.",
+            "NaN or infinity where the reference is finite, or the reverse.",
             "error figures of a round",
             "Look for overflow in exp() (subtract the maximum), division by zero and uninitialised accumulators.",
         ),
@@ -170,7 +170,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Cover every element: round the grid up and check bounds in the last block.",
         ),
         nondeterministic=(
-            "The same input gave different answers, beyond tolerance.",
+            "The same input gave different outputs, beyond the tolerance.",
             "two calls with one input",
             "Add the missing __syncthreads() or atomics; don't let blocks race for one location.",
         ),
@@ -181,24 +181,24 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         shape_specific=(
             "Right in the judged shapes, wrong in others (with --strict-shapes).",
-            "an answer in other shapes",
+            "an output in other shapes",
             "Take sizes from the tensors, round grids up, check bounds.",
         ),
     ),
     **_group(
         Status.BUILD_FAILED,
         const_pointer=(
-            "A pointer to const stands where a non-const one is needed.",
+            "A pointer to const is used where a non-const one is needed.",
             "compiler output",
             "Declare the pointer const (const float* row = ...), or drop const from the parameter.",
         ),
         undeclared_identifier=(
-            "Nothing declares a name that is used.",
+            "A name is not declared.",
             "compiler output",
             "Declare the name, include its header, or qualify it with its namespace.",
         ),
         missing_binding=(
-            "functions=[...] names what cpp_sources does not declare.",
+            "functions=[...] names a function that cpp_sources does not declare.",
             "compiler output",
             "Put each function's prototype into cpp_sources.",
         ),
@@ -208,16 +208,16 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Call load_inline(name=..., cpp_sources=..., cuda_sources=..., functions=[...]).",
         ),
         missing_header=(
-            "A header is included that does not exist.",
+            "An included header does not exist.",
             "compiler output",
             "Include only headers of the C++ standard library, CUDA and PyTorch.",
         ),
         cuda_compile_error=(
-            "A compiler refused a kernel's source: nvcc, NVRTC, Triton or Numba.",
+            "A kernel does not compile (nvcc, NVRTC, Triton or Numba).",
             "compiler output or exception",
-            "Mend the first error in the compiler's output.",
+            "Fix the first error in the compiler's output.",
         ),
-        cpp_compile_error=("The C++ compiler refused the C++ source.", "compiler output", "Mend the first error in the compiler's output."),
+        cpp_compile_error=("The C++ source does not compile.", "compiler output", "Fix the first error in the compiler's output."),
         link_error=(
             "The objects compiled but did not link or load.",
             "linker output",
@@ -230,18 +230,18 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         import_error=(
             "An import failed.",
             "exception while loading",
-            "Import only the standard library, torch, and what the machine offers.",
+            "Import only the standard library, torch and installed packages.",
         ),
         init_error=(
             "ModelNew could not be constructed.",
             "exception of ModelNew(*get_init_inputs())",
             "Give ModelNew.__init__ the same parameters as the reference Model's.",
         ),
-        python_exception=("The submission raised an exception.", "exception and traceback", "Mend the line that the traceback names."),
+        python_exception=("The submission raised an exception.", "exception and traceback", "Fix the line that the traceback names."),
         oversized_block=(
-            "A launch had more threads a block than the device allows.",
+            "A launch had more threads per block than the device allows.",
             "launch record",
-            "Use at most 1024 threads a block and loop over the rest.",
+            "Use at most 1024 threads per block and loop over the rest.",
         ),
         invalid_launch=(
             "A kernel launch was refused.",
@@ -261,12 +261,12 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         device_assert=(
             "An assertion on the device failed.",
             "CUDA error 710 or 715",
-            "Mend the condition that the assertion names.",
+            "Fix the condition that the assertion names.",
         ),
         out_of_memory=(
             "Memory ran out.",
             "allocator's exception, or the limit's kill",
-            "Allocate less: no full-size temporaries where a tile or an in-kernel reduction does.",
+            "Allocate less: no full-size temporaries where a tile or an in-kernel reduction is enough.",
         ),
         wrong_device=(
             "An output is on another device than the inputs.",
@@ -274,13 +274,13 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Return the output on the device of the inputs.",
         ),
         timeout=(
-            "A stage did not end in its time.",
+            "A stage ran longer than its time limit.",
             "deadline or CPU time limit",
             "Look for an endless loop, a deadlock in __syncthreads(), or far too little parallelism.",
         ),
         process_crash=(
-            "The process was ended by a signal.",
-            "exit signal of the worker",
+            "A signal or the disk limit ended the process.",
+            "exit signal of the worker, or the size of its private directory",
             "Look for host errors: a null, freed or device pointer, out-of-range data_ptr access.",
         ),
         early_exit=(
@@ -291,11 +291,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
     ),
     **_group(
         Status.REJECTED,
-        no_code_block=("The response holds no Python code block.", "the response", "Answer with one fenced Python block."),
+        no_code_block=("The response holds no Python code block.", "the response", "Put the code into one fenced Python block."),
         syntax_error=(
             "The Python source does not parse.",
             "parser message and line",
-            "Mend the line named; check that the block was not cut off.",
+            "Fix the line named; check that the block was not cut off.",
         ),
         missing_model_new=("No class ModelNew is defined.", "the parsed source", "Define class ModelNew(nn.Module) at the top level."),
         unknown_problem=(
@@ -308,39 +308,43 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "error of the system or parser",
             "Check the file's permissions and contents.",
         ),
-        too_large=("The source is larger than the limit.", "size in bytes", "Hand in less than the limit named."),
+        too_large=("The source is larger than the limit.", "size in bytes", "Stay below the limit named."),
     ),
     **_group(
         Status.DISQUALIFIED,
         timing_tampering=(
-            "Claimed and observed time disagree.",
-            "claimed and observed times",
-            "Leave clocks, events and streams alone.",
+            "The reported time is too short: work ran outside it, or the L2 cache was not flushed.",
+            "the worker's and the judge's times; CPU time before the call; flushes",
+            "Do all work inside the call. Don't change clocks, events or streams.",
         ),
         cached_output=(
-            "An answer was not computed from its input.",
+            "An output was not computed from its call's inputs.",
             "outputs of calls with changed inputs",
-            "Compute every answer from the inputs of the call.",
+            "Compute each output from that call's inputs.",
         ),
-        deferred_work=("Work was put off until after the timed call.", "time of the reveal", "Finish all work before forward() returns."),
+        deferred_work=(
+            "Work was delayed until after the timed call.",
+            "time until the output arrived, or CPU time after the call",
+            "Finish all work before forward() returns.",
+        ),
         escaped_stream=(
             "Work ran on a stream that the timed call does not wait for.",
             "work observed after the call",
             "Join side streams to the current stream before forward() returns.",
         ),
         forged_result=(
-            "Other code than the worker's spoke on the result channel.",
+            "The submission wrote to the worker's result channel.",
             "the frame received",
-            "Don't write to descriptors that the submission did not open.",
+            "Write only to file descriptors that the submission opened.",
         ),
         reference_access=(
             "The submission tried to reach the reference or the judge.",
-            "exception of a judge's module's import",
-            "Import nothing of the judge's; the reference is not there.",
+            "exception of importing a module of the judge",
+            "Don't import Assay's modules. The reference is not in the sandbox.",
         ),
         sandbox_violation=(
-            "The submission tried to do what the sandbox forbids.",
-            "the worker's end by SIGSYS",
+            "The submission made a system call that serves to leave the sandbox.",
+            "the worker ended by SIGSYS",
             "Leave namespaces, mounts, tracing and other processes alone.",
         ),
         implausible_speed=(
@@ -358,13 +362,13 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         no_toolchain=(
             "A compiler, header or package that kernels need is missing or broken.",
-            "compiler search and output; the judge's own try of packages",
+            "compiler search and output; the judge's own test of packages",
             "Install the toolkit named.",
         ),
         infrastructure_error=(
             "The judge failed; the submission is not to blame.",
             "the judge's error",
-            "Run again; see the log.",
+            "Run again. `assay show ID` has the error.",
         ),
         interrupted=("The evaluation was interrupted.", "signal", "Run again."),
     ),

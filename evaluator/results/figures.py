@@ -4,34 +4,34 @@ from collections.abc import Collection
 
 
 def light_text(share: float | None, baseline_share: float | None) -> str:
-    """Shares of the speed of light, the baseline's in parentheses: `71.2 % (23.1 %)`; empty where they are not known."""
+    """Shares of the speed of light, the baseline's in parentheses: `71.2 % (23.1 %)`; empty if unknown."""
     return "" if share is None or baseline_share is None else f"{percent(share)} ({percent(baseline_share)})"
 
 
 def best_text(kind: str | None, time_ms: float | None) -> str:
-    """The fastest baseline where there are several: `0.512 (compile)`; empty where there are not."""
+    """The time in ms and the kind of the fastest baseline: `0.512 (compile)`; empty if either is None."""
     return "" if kind is None or time_ms is None else f"{time_ms:.4g} ({kind})"
 
 
 def solved_text(solved: int, reduced: int) -> str:
-    """Solved tasks, and how many of them by reduced precision, where some are: `12 (3 reduced)`."""
+    """Number of solved tasks, and of those solved in reduced precision, if any: `12 (3 reduced)`."""
     return f"{solved} ({reduced} reduced)" if reduced else str(solved)
 
 
 def rank_text(rank: int, shared: bool) -> str:
-    """A rank, marked where another has it too: `1=`."""
+    """A rank, marked if it is shared: `1=`."""
     return f"{rank}=" if shared else str(rank)
 
 
 def percent(share: float) -> str:
-    """Three digits: `71.2 %`, `0.0412 %`."""
+    """A share to three digits: `71.2 %`, `0.0412 %`."""
     if share >= 10:
         return f"{100 * share:.0f} %"
     return f"{100 * share:#.3g} %".replace(". %", " %")
 
 
 def rate_text(per_s: float, unit: str) -> str:
-    """`4.28 TB/s`, `61.2 GFLOP/s`."""
+    """A rate to three digits: `4.28 TB/s`, `61.2 GFLOP/s`."""
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if per_s >= factor:
             return f"{per_s / factor:.3g} {prefix}{unit}/s"
@@ -39,7 +39,7 @@ def rate_text(per_s: float, unit: str) -> str:
 
 
 def cores_text(cores: Collection[int]) -> str:
-    """Numbers as in `0-3,8`."""
+    """Core numbers as ranges: `0-3,8`."""
     parts: list[list[int]] = []
     for number in sorted(cores):
         if parts and parts[-1][-1] == number - 1:
@@ -50,7 +50,7 @@ def cores_text(cores: Collection[int]) -> str:
 
 
 def about_text(duration_s: float) -> str:
-    """A duration that is not known well, to two units at the most: `40 s`, `12 min`, `3 h 20 min`, `2 d 5 h`."""
+    """An estimated duration, in at most two units: `40 s`, `12 min`, `3 h 20 min`, `2 d 5 h`."""
     if duration_s < 60:
         return f"{duration_s:.0f} s"
     minutes = round(duration_s / 60)
@@ -64,7 +64,7 @@ def about_text(duration_s: float) -> str:
 
 
 def clock_text(duration_s: float) -> str:
-    """A duration as a clock shows it: `3:07`, `1:02:09`."""
+    """A duration in clock format: `3:07`, `1:02:09`."""
     minutes, seconds = divmod(int(duration_s), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,12 +1,12 @@
-"""Names that look like one that was mistyped."""
+"""Known names similar to a mistyped one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MOST_CHARACTERS = 200
-"""What is compared of a name: the comparison takes time by the square of the length."""
+"""Characters of a name that are compared: the time is quadratic in the length."""
 _LEAST_CHARACTERS = 3
-"""Less than that is in too many names to point at one."""
+"""Minimum length to search names for: shorter text is in too many of them."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], count: int = 3) -> str:
-    """What to say of a name that doesn't exist: "no problem 'softmx'; nearest: softmax", or which there are."""
+    """The message on an unknown name: "no problem 'softmx'; nearest: softmax", or a list of the known ones."""
     names = sorted(set(known))
     if near := nearest(name, names, count):
         return f"no {kind} {name!r}; nearest: {', '.join(near)}"

@@ -1,4 +1,4 @@
-"""The progress of long work: a bar on a terminal, elsewhere a line on standard error every PIPED_EVERY_S seconds."""
+"""Shows the progress of long work: a bar on a terminal; elsewhere a line on standard error every PIPED_EVERY_S seconds."""
 
 import sys
 import threading
@@ -19,11 +19,11 @@ from evaluator.results.screen import Screen
 from evaluator.results.table import shortened
 
 PIPED_EVERY_S = 10.0
-"""Between two lines about the progress where there is no terminal for a bar."""
+"""Seconds between two progress lines, if there is no terminal."""
 SHORT_S = 1.0
-"""Work that takes no longer shows nothing, unless it is to be shown at once."""
+"""Work of at most so many seconds shows no bar, by default."""
 LEAST_BAR = 8
-"""Columns of the bar; where there are fewer, there is none."""
+"""Minimum width of the bar in columns; with less room there is no bar."""
 BETWEEN = " · "
 
 
@@ -37,12 +37,12 @@ class Work:
         self._draws = False
         self.total, self.doing = total, ""
         self.console: Console | None = None
-        """Where the bar is drawn, while it is."""
+        """The bar's console while the bar is shown, else None."""
         self.pace = Pace()
         self.tallies: Counter[str] = Counter()
 
     def advance(self, count: int = 1, *, free: bool = False) -> None:
-        """So many items are done; `free` where they took no time."""
+        """Count items as done; `free`: they took no time."""
         self._done += count
         if self.total is not None:
             self.total = max(self.total, self._done)
@@ -51,25 +51,25 @@ class Work:
             self.pace.done(count)
 
     def drew(self, due: int, free: int) -> None:
-        """So many items are known to take time, and so many to take none. Where this is never told, all take some."""
+        """Classify items: `due` take time, `free` take none. If this is never called, all items take time."""
         self._draws = True
         self._drawn_due += due
         self._free += free
         self.pace.drew(due, free)
 
     def note(self, line: Text) -> None:
-        """Prints a line above the bar; nothing where there is none."""
+        """Print a line above the bar; do nothing if there is no bar."""
         if self.console is not None:
             self.console.print(line)
 
     def figures(self) -> list[str]:
-        """What is done of what, the time that it took, and the time that is left, where that is known."""
+        """Items done, time taken, and time left if known."""
         count = f"{self._done}/{self.total}" if self.total is not None else str(self._done)
         left_s = self._left_s()
         return [count, clock_text(time.monotonic() - self._started_s), *([f"{about_text(left_s)} left"] if left_s is not None else [])]
 
     def line(self) -> str:
-        """All that is known, in one line."""
+        """All of the progress, in one line."""
         of = "" if self.total is None else f" of {self.total}"
         left_s = self._left_s()
         parts = [f"{self._done}{of} done" + (f", about {about_text(left_s)} left" if left_s is not None else "")]
@@ -113,11 +113,11 @@ def long_work(
     beside_output: bool = False,
     colours: Mapping[str, str] | None = None,
 ) -> Iterator[Work]:
-    """Shows the progress of the work in the body of `with`, and clears it away at the end, however that comes.
+    """Show the progress of the work in the body of `with`, and clear it at the end, also after an exception.
 
-    what: a few words for the work. total: its items, None where their number is not known yet. screen: where the bar is drawn; standard
-    error by default. after_s: work that takes no longer shows nothing. beside_output: whether standard output is written meanwhile, so that
-    no bar may be drawn where both go to one terminal. colours: styles of the tallies, by their names.
+    what: a few words for the work. total: number of its items, None if not known yet. screen: where the bar is drawn; standard error by
+    default. after_s: the bar appears after so many seconds. beside_output: whether the body writes standard output; then no bar is drawn
+    if both go to a terminal. colours: styles of the tallies, by their names.
     """
     screen = screen or Screen(stderr=True)
     work = Work(what, total, colours or {})
@@ -127,11 +127,11 @@ def long_work(
 
 
 class _Bar:
-    """Draws work on a terminal."""
+    """Draws the bar on a terminal."""
 
     def __init__(self, work: Work, console: Console, after_s: float) -> None:
         self._work, self._console, self._after_s = work, console, after_s
-        # What else is printed meanwhile is printed above the bar, but standard output may not come to standard error.
+        # Other output is printed above the bar, but standard output must not be redirected to standard error.
         self._live = Live(work, console=console, transient=True, redirect_stdout=not console.stderr)
         self._over = threading.Event()
         self._changing = threading.Lock()
@@ -165,9 +165,9 @@ class _Bar:
 
 
 class _Lines:
-    """Tells of work in lines, until there is no reader for them.
+    """Prints progress lines until their reader is gone.
 
-    Not by Rich: where its reader has gone, that closes standard output for the whole process.
+    It does not use Rich, which closes standard output for the whole process when the reader is gone.
     """
 
     def __init__(self, work: Work) -> None:
@@ -191,7 +191,7 @@ class _Lines:
 
 
 def _packed(parts: list[Text], width: int) -> Iterator[Text]:
-    """The parts in lines of at most `width` columns, where each part fits."""
+    """Join the parts into lines of at most `width` columns, if each part fits."""
     line = Text()
     for part in parts:
         if line and line.cell_len + cell_len(BETWEEN) + part.cell_len > width:

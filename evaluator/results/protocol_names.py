@@ -1,4 +1,4 @@
-"""Timing protocols on record: names and descriptions. The protocols themselves are evaluator.judge.timing.protocols."""
+"""Names and descriptions of the timing protocols. evaluator.judge.timing.protocols implements them."""
 
 DEFAULTS = {"cuda": "cold", "cpu": "cpu"}
 """The default protocol of each kind of device."""
@@ -8,9 +8,9 @@ DESCRIPTIONS = {
     "graph": "device time of a call in the replay of a CUDA graph",
     "cpu": "wall time of a call, by the judge's clock",
 }
-"""What a time measures, in a few words, for readers of a record."""
+"""The meaning of a time, for readers of a result."""
 
 
 def alternative(name: str | None) -> str | None:
-    """The name, or None if the protocol is a device's default: all times by a default belong together, whether they name it or not."""
+    """The name, or None for a device's default: times by a default belong together, whether they name it or not."""
     return None if name in DEFAULTS.values() else name

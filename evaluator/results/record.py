@@ -1,4 +1,4 @@
-"""The types of the JSON record of an evaluation: what a line of `--json` holds."""
+"""The types of the JSON record of an evaluation, one line of `--json`."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def fields_of(model: type[BaseModel], without: tuple[str, ...] = ()) -> dict[str
 
 
 class Told(Record):
-    """What a line of `--json` holds besides the result and what follows from its evidence."""
+    """Further fields of a line of `--json`, besides those of Result and Derived."""
 
     id: int
     """Number of the evaluation in the database."""

@@ -1,6 +1,6 @@
-"""The result of one evaluation, with the evidence that it rests on (evaluator.results.evidence).
+"""The result of one evaluation, with its evidence (evaluator.results.evidence).
 
-Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
+Every figure has its unit in its name. All types are plain data, and JSON keeps them unchanged.
 """
 
 from datetime import UTC, datetime
@@ -10,11 +10,15 @@ from pydantic import Field, model_validator
 
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import Evidence, Record
+from evaluator.results.score import overall_interval
 
-EVALUATOR_VERSION = "0.14.2"
-"""Part of what makes two evaluations the same: raised whenever a verdict could change."""
+EVALUATOR_VERSION = "0.16.0"
+"""Part of an evaluation's identity: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
-"""The precision of a problem that declares none: whatever its file makes."""
+"""The precision of a problem that declares none: the dtypes that its file uses."""
+
+ALL_CASES = "all"
+"""The case name for all workloads of a problem."""
 
 
 class Environment(Record):
@@ -45,7 +49,7 @@ class BaselineTime(Record):
 
 
 class Derived(Record):
-    """What follows from the evidence of a result."""
+    """Figures derived from the evidence of a result."""
 
     speed_of_light: float | None
     baseline_speed_of_light: float | None
@@ -67,9 +71,9 @@ class Result(Record):
     problem: str | None = None
     case: str | None = None
     precision: str | None = None
-    """The dtype that the problem was judged in, or `own` where that is as its file makes it; None where it came to nothing."""
+    """The dtype that the problem was judged in, or `own` for that of its file; None if judging did not get so far."""
     protocol: str | None = None
-    """How it was timed, or would have been (evaluator.judge.timing.protocols), where that is not the device's default."""
+    """Its timing protocol (evaluator.judge.timing.protocols), or the requested one if not timed; None for the device's default."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status
@@ -90,7 +94,7 @@ class Result(Record):
 
     @classmethod
     def of_category(cls, category: Category, message: str, **fields: Any) -> Self:
-        """A result with its category's status and hint. It begins now and takes no time, unless `fields` say otherwise."""
+        """A result with its category's status and hint. Unless `fields` say otherwise, it starts now and lasts 0 s."""
         defaults: dict[str, Any] = {"hint": CATEGORIES[category].hint, "started_at": now(), "duration_s": 0.0}
         return cls(status=category.status, category=category, message=message, **defaults | fields)
 
@@ -109,21 +113,19 @@ class Result(Record):
 
     @property
     def speedup_interval(self) -> tuple[float, float] | None:
-        """What holds the speedup with 95 % confidence; None without a speedup, and in older records."""
+        """95 % confidence interval of the speedup; None without a speedup, and in older records."""
         timing = self.evidence.timing
-        if self.speedup is None or timing is None or timing.interval is None:
-            return None
-        scale = self.speedup / timing.ratio  # what is charged to the candidate lengthens its time, and not its spread
-        low, high = timing.interval
-        return min(low * scale, self.speedup), max(high * scale, self.speedup)
+        return overall_interval(timing, self.speedup) if self.speedup is not None and timing is not None else None
 
     @property
     def baselines(self) -> dict[str, tuple[float, float]]:
-        """The time of each baseline in ms and the speedup over it, by its kind; `eager` is the one that `speedup` is over."""
+        """Each baseline's time in ms and the speedup over it, by kind; `speedup` is the one over `eager`."""
         if self.runtime_ms is None or self.baseline_ms is None or self.speedup is None:
             return {}
         timing, runtime_ms = self.evidence.timing, self.runtime_ms
-        others = {kind: side.figure_ms(timing.statistic) for kind, side in timing.others.items()} if timing else {}
+        # The others are timed in one case only, so they don't count with several workloads.
+        sides = timing.others if timing and not timing.workloads else {}
+        others = {kind: side.figure_ms(timing.statistic) for kind, side in sides.items()} if timing else {}
         return {"eager": (self.baseline_ms, self.speedup)} | {kind: (time_ms, time_ms / runtime_ms) for kind, time_ms in others.items()}
 
     @property
@@ -134,24 +136,24 @@ class Result(Record):
 
     @property
     def speed_of_light(self) -> float | None:
-        """The share of the speed of light that the submission has; None where it is not known."""
-        light = self.evidence.light
-        return light.share(self.runtime_ms) if light and self.runtime_ms else None
+        """The submission's share of the speed of light; with several workloads, that of `full`; None if unknown."""
+        light, timing = self.evidence.light, self.evidence.timing
+        return light.share(timing.runtime_ms if timing and timing.workloads else self.runtime_ms) if light and self.runtime_ms else None
 
     @property
     def baseline_speed_of_light(self) -> float | None:
-        """The same of the baseline."""
-        light = self.evidence.light
-        return light.share(self.baseline_ms) if light and self.baseline_ms else None
+        """The baseline's share of the speed of light, likewise."""
+        light, timing = self.evidence.light, self.evidence.timing
+        return light.share(timing.baseline_ms if timing and timing.workloads else self.baseline_ms) if light and self.baseline_ms else None
 
     def summary(self) -> dict[str, Any]:
-        """The fields of one line of `--json`: everything but evidence and environment, and what follows from the evidence."""
+        """The fields of one line of `--json`: all but evidence and environment, and the figures derived from the evidence."""
         fields: dict[str, Any] = self.model_dump(mode="json", exclude={"evidence", "environment"})
         conditions = self.evidence.conditions
         return fields | self.derived() | {"disturbed": conditions.remark if conditions else ""}
 
     def derived(self) -> dict[str, Any]:
-        """What follows from the evidence, under the names that JSON has for it: the fields of `Derived`."""
+        """The figures derived from the evidence, by their JSON names: the fields of `Derived`."""
         derived = Derived(
             **self.shares_of_light(),
             speedup_interval=self.speedup_interval,
@@ -163,7 +165,7 @@ class Result(Record):
         return derived.model_dump()
 
     def shares_of_light(self) -> dict[str, float | None]:
-        """Both shares of the speed of light, under the names that JSON has for them."""
+        """Both shares of the speed of light, by their JSON names."""
         return {"speed_of_light": self.speed_of_light, "baseline_speed_of_light": self.baseline_speed_of_light}
 
 

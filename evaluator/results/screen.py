@@ -1,4 +1,4 @@
-"""The screen that text is printed on: how wide it is, and what is printed as text."""
+"""The screen: its width, and rendering for it."""
 
 import os
 from itertools import groupby
@@ -9,7 +9,7 @@ from rich.text import Text
 from evaluator.results.table import Layout, Table, layout, show
 
 UNLIMITED = 100_000
-"""Columns of what goes to a pipe or a file, which breaks no line."""
+"""Width in columns of a pipe or a file: no line is wrapped."""
 
 
 class Screen:
@@ -20,16 +20,15 @@ class Screen:
         self.is_terminal = self.console.file.isatty()
         limited = self.is_terminal or "COLUMNS" in os.environ
         self.width: int | None = self.console.width if limited else None
-        """Columns; None where no reader has a width."""
+        """Width in columns; None for a pipe or a file, unless COLUMNS is set."""
         if not limited:
             self.console.width = UNLIMITED
 
     def text(self, *items: RenderableType | Table) -> str:
-        """The items as text, with colours where it is a terminal.
+        """The items as text, with colours on a terminal.
 
-        A `str` has to be plain already, is left as it is, and is not given to Rich, which takes a minute for
-        what a submission can print in a second. Tables of the same columns are laid out alike, and one line at the end names the columns
-        for which there is no room.
+        A `str` must be plain already. It is kept as it is, and does not go through Rich, which needs a minute for the output that a
+        submission can print in a second. Tables with the same columns get the same layout. A last line names the columns that don't fit.
         """
         tables = [item for item in items if isinstance(item, Table)]
         alike = [list(group) for _, group in groupby(sorted(tables, key=_names), key=_names)]
@@ -45,13 +44,13 @@ class Screen:
         dropped = dict.fromkeys(name for found in layouts.values() for name in found.dropped)
         if dropped:
             with self.console.capture() as capture:
-                note = f"Not shown for lack of room: {', '.join(dropped)}; widen the terminal or --json"
+                note = f"Not shown for lack of room: {', '.join(dropped)}; widen the terminal or use --json"
                 self.print(Text(note, style="dim"))
             parts.append(capture.get())
         return "".join(line.rstrip(" ") + "\n" for line in "".join(parts).removesuffix("\n").split("\n"))
 
     def print(self, item: RenderableType) -> None:
-        """Prints one item: words are wrapped on a terminal; elsewhere, and in a `Text` that says so, lines stay as they are."""
+        """Print one item. A terminal wraps words; elsewhere, and in a `Text` with `no_wrap`, lines are kept."""
         self.console.print(item, soft_wrap=isinstance(item, Text) and (not self.is_terminal or bool(item.no_wrap)))
 
     def _print(self, item: RenderableType | Table, layouts: dict[tuple[str, ...], Layout]) -> None:
@@ -64,7 +63,7 @@ class Screen:
 
 
 def rendered(*items: RenderableType | Table) -> str:
-    """The items as text for standard output, as `Screen.text` has it."""
+    """The items as text for standard output (`Screen.text`)."""
     return Screen().text(*items)
 
 

@@ -1,9 +1,9 @@
-"""Tables that fit on the screen, and what they leave out where it is narrow.
+"""Tables that fit on the screen.
 
-Each table declares its columns, in order, with how important each is. Where there is no room for all, empty columns go first, then the
-least important ones. Names are then shortened in the middle; where two of them would look the same, they are shortened around what is
-different, or wrapped at `/` and `_`. Texts are wrapped at spaces. Headers are never wrapped or cut. Where the width is not limited, as in a
-pipe, everything is there.
+Each table declares its columns, in order, with their importance. If not all fit, empty columns are left out first, then the least
+important ones. Names are then shortened in the middle. If two of them would look the same, the different part is kept, or they are
+wrapped at `/` and `_`. Texts are wrapped at spaces. Headers are never wrapped or cut. Without a width limit, as in a pipe, everything is
+shown.
 """
 
 import re
@@ -25,10 +25,10 @@ ALWAYS = 1000
 GAP = 2
 """Spaces between two columns."""
 LEAST = {"whole": 0, "name": 12, "path": 24, "text": 24}
-"""Characters that a column of each kind needs at least, where its content has as many. What is whole needs all of them."""
+"""Minimum width of a column by kind, if its content is that long. `whole` needs the full length."""
 
 LEAST_PART = 5
-"""Characters of a part of a path that are left of it at least."""
+"""Minimum characters that are kept of a part of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Column:
 
     name: str
     importance: int = ALWAYS
-    """The column of the least is left out first."""
+    """The least important column is left out first."""
     kind: Literal["whole", "name", "path", "text"] = "whole"
-    """Whether its values stay whole, are names or paths, which may be shortened, or texts, which may be wrapped."""
+    """`whole` values are kept, names and paths may be shortened, texts may be wrapped."""
     right: bool = False
-    """Whether its values are numbers, which end at its right edge."""
+    """Whether it is right-aligned, for numbers."""
 
 
 class Table:
@@ -52,7 +52,7 @@ class Table:
         self.rows: list[tuple[Text, ...]] = []
 
     def add(self, *values: object) -> None:
-        """One row: a value for each column; nothing is shown for None."""
+        """Add a row: one value per column. None is shown as empty."""
         row = tuple(value if isinstance(value, Text) else cell(value) for value in values)
         if len(row) != len(self.columns):
             raise ValueError(f"{len(row)} values for {len(self.columns)} columns")
@@ -61,14 +61,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns that are shown, by their place, with their widths; and the names of those for which there is no room."""
+    """The widths of the shown columns by position, and the names of the columns that don't fit."""
 
     widths: dict[int, int]
     dropped: tuple[str, ...]
 
 
 def layout(tables: Sequence[Table], width: int | None) -> Layout:
-    """One layout for tables of the same columns; `width` None where it is not limited."""
+    """One layout for tables with the same columns. `width` None: no limit."""
     columns = tables[0].columns
     natural = {place: _natural(tables, place) for place in range(len(columns))}
     if width is None:
@@ -82,7 +82,7 @@ def layout(tables: Sequence[Table], width: int | None) -> Layout:
 
 
 def show(table: Table, found: Layout, console: Console) -> None:
-    """Prints a table as its layout says."""
+    """Print a table in its layout."""
     drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
     contents = []
     for place, width in found.widths.items():
@@ -98,7 +98,7 @@ def show(table: Table, found: Layout, console: Console) -> None:
 
 
 def shortened(name: str, width: int) -> str:
-    """A name with `…` in its middle, of at most `width` columns; more of its end than of its beginning is kept."""
+    """A name cut to at most `width` columns, with `…` in its middle; more of its end than of its beginning is kept."""
     if cell_len(name) <= width:
         return name
     head = (width - 1) // 3
@@ -108,7 +108,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def told_apart(names: Set[str], width: int) -> dict[str, str]:
-    """Each name in at most `width` columns, no two of them alike: shortened in the middle, or to what is different, or else in lines."""
+    """Each name in at most `width` columns, all different: shortened in the middle, or to the different part, or else in lines."""
     told = {name: shortened(name, width) for name in names}
     seen = Counter(told.values())
     alike = sorted(name for name in names if seen[told[name]] > 1)
@@ -120,7 +120,7 @@ def told_apart(names: Set[str], width: int) -> dict[str, str]:
 
 
 def _parts(names: Sequence[str]) -> Iterator[str]:
-    """Of each path the parts by which it differs from the others, as in `…/a_model/…/sample_3/…`; the names are sorted by their parts."""
+    """The parts of each path that differ from the others, as in `…/a_model/…/sample_3/…`. The names must be sorted."""
     paths = [name.split("/") for name in names]
     shared = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
     before = "…/" if shared else ""
@@ -131,7 +131,7 @@ def _parts(names: Sequence[str]) -> Iterator[str]:
 
 
 def _squeezed(path: str, width: int) -> str:
-    """A path whose longest parts are shortened, until it fits or no part is longer than a few characters."""
+    """A path with its longest parts shortened, until it fits or no part is longer than LEAST_PART."""
     parts = path.split("/")
     longest = max(map(cell_len, parts))
     while cell_len("/".join(parts)) > width and longest > LEAST_PART:
@@ -141,7 +141,7 @@ def _squeezed(path: str, width: int) -> str:
 
 
 def _around(names: Sequence[str], width: int) -> list[str]:
-    """Of each name the stretch in which it differs from the others, with as much of what stands around it as there is room for."""
+    """The stretch of each name that differs from the others, with as much around it as fits."""
     start = _alike(names)
     end = _alike([name[start:][::-1] for name in names])
     told = []
@@ -155,12 +155,12 @@ def _around(names: Sequence[str], width: int) -> list[str]:
 
 
 def _alike(names: Sequence[str]) -> int:
-    """Characters that all names begin with."""
+    """Length of the common prefix of all names."""
     return sum(1 for _ in takewhile(lambda characters: len(set(characters)) == 1, zip(*names, strict=False)))
 
 
 def wrapped(name: str, width: int) -> str:
-    """A name in lines of at most `width` columns, broken behind `/` and `_` where that is possible."""
+    """A name in lines of at most `width` columns, broken after `/` and `_` if possible."""
     lines = [""]
     for part in re.findall(r"[^/_]*[/_]+|[^/_]+", name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -171,7 +171,7 @@ def wrapped(name: str, width: int) -> str:
 
 
 def _fitted(values: Sequence[Text], column: Column, width: int) -> list[Text]:
-    """The values of a column in lines that are no longer than its width."""
+    """The values of a column, in lines that fit its width."""
     if column.kind == "whole" or all(value.cell_len <= width for value in values):
         return list(values)
     if column.kind == "text":
@@ -198,7 +198,7 @@ def _total(widths: dict[int, int]) -> int:
 
 
 def _widened(columns: Sequence[Column], least: dict[int, int], natural: dict[int, int], width: int) -> dict[int, int]:
-    """The room that is left, shared out among the columns that have a use for it: names first, since texts lose nothing in more lines."""
+    """Distribute the room left among columns that need it: names first, since texts can be wrapped without loss."""
     widths = dict(least)
     room = width - _total(widths)
     for texts in (False, True):

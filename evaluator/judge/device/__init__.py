@@ -1,1 +1,1 @@
-"""The device that is judged on: its lock, its state, and other processes on it."""
+"""The judge's device: its lock, its state, and other processes on it."""

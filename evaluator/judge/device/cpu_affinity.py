@@ -1,8 +1,8 @@
-"""Which cores calls are timed on, on a processor, and which one the judge has meanwhile.
+"""Chooses the cores for timing calls on a CPU, and the judge's core meanwhile.
 
 Two hardware threads of one core share its units: a call takes longer while the other thread works. So workers get one thread of each core.
-A process with more threads than its control group's quota allows is stopped for a while whenever the quota is used up. The judge has a core
-of its own where there is one: on the worker's core it would evict the caches, and an answer would wait for it.
+A process with more threads than its control group's quota allows is paused whenever the quota is used up. The judge has a core of its own
+if possible: on the worker's core it would evict the caches, and a reply would wait for it.
 """
 
 import os
@@ -13,17 +13,17 @@ from pathlib import Path
 from evaluator.machine.control_groups import folders
 
 _TOPOLOGY = ("core_cpus_list", "thread_siblings_list")
-"""Files of the kernel's that name the threads of a core; the second is what older ones have."""
+"""Files of Linux that name the threads of a core; older versions have the second."""
 FEW_CORES = 4
-"""On a machine with no more cores than this, workers have one: threads of a call would share the others with the judge and with compilers,
-and the call would take as long as the thread that waits longest for a core."""
+"""With at most this many cores, workers have one: a call's threads would share the others with the judge and compilers, and the call would
+take as long as the thread that waits longest for a core."""
 
 
 def timing_cores(allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
-    """One thread of each core but the first, which is the judge's, and no more than a control group's quota is enough for; of FEW_CORES or
-    fewer, the last one alone.
+    """One thread of each core except the first, which is the judge's, and at most as many as a control group's quota allows. With FEW_CORES
+    or fewer, only the last core.
 
-    `allowed` is what this process may use, where it is not given; `root` is where /proc and /sys are.
+    `allowed` defaults to the cores that this process may use. `root` is the folder of /proc and /sys.
     """
     cores = _first_threads(allowed, root)
     quota = whole_quota(root) or len(cores)
@@ -31,7 +31,7 @@ def timing_cores(allowed: Collection[int] | None = None, root: Path = Path("/"))
 
 
 def judge_core(cores: Collection[int], allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
-    """The core that the judge has to itself while calls are timed on `cores`; where there is no other one, all of these."""
+    """The judge's own core while calls are timed on `cores`; if there is no other core, all of `cores`."""
     return remaining(cores, allowed, root)[:1] or tuple(cores)
 
 
@@ -44,7 +44,7 @@ def _first_threads(allowed: Collection[int] | None, root: Path) -> tuple[int, ..
 
 
 def remaining(cores: Collection[int], allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
-    """The allowed threads on other cores than these; empty where there are none, or no cores are given."""
+    """The allowed threads on other cores than these; empty if there are none, or no cores are given."""
     if not cores:
         return ()
     taken = {number for core in cores for number in siblings(core, root)}
@@ -52,7 +52,7 @@ def remaining(cores: Collection[int], allowed: Collection[int] | None = None, ro
 
 
 def siblings(number: int, root: Path = Path("/")) -> frozenset[int]:
-    """The threads of one core, by the number of one of them; that one alone where the kernel does not tell."""
+    """The threads of the core of one thread; only that thread if Linux does not name them."""
     for name in _TOPOLOGY:
         try:
             return frozenset(read_cores((root / f"sys/devices/system/cpu/cpu{number}/topology" / name).read_text()))
@@ -62,7 +62,7 @@ def siblings(number: int, root: Path = Path("/")) -> frozenset[int]:
 
 
 def read_cores(text: str) -> tuple[int, ...]:
-    """The numbers of a list as in `0-3,8`, in order. Raises ValueError where it is no such list."""
+    """The numbers of a list such as `0-3,8`, in order. Raises ValueError for other text."""
     found: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
@@ -73,7 +73,7 @@ def read_cores(text: str) -> tuple[int, ...]:
 
 
 def whole_quota(root: Path) -> int | None:
-    """How many cores' time a control group gives, whole ones, at least one; None where it gives all."""
+    """The CPU quota of the control group, in whole cores, at least one; None without a quota."""
     found: list[float] = []
     for folder, is_second in folders("cpu", root):
         try:

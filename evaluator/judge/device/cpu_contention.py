@@ -1,7 +1,7 @@
-"""Whether there were processors enough: for how long threads that could run had to wait for one, as the scheduler counts it.
+"""Detects a lack of CPU cores: the time that runnable threads waited for one, as the scheduler counts it.
 
-Judge and workers wait awake while they time on a GPU, so that each needs a processor all the time. Where other processes have it, a request
-takes longer by the judge's clock, whatever the submission does.
+Judge and workers busy-wait while they time on a GPU, so each needs a core all the time. If other processes have it, a request takes longer
+by the judge's clock, and the submission can't change that.
 """
 
 import time
@@ -10,9 +10,9 @@ from pathlib import Path
 
 PROC = Path("/proc")
 OWN = "thread-self"
-"""The calling thread, as the kernel names it there."""
+"""The calling thread's name in /proc."""
 LEAST_S = 0.1
-"""Of less, a single wait is a large share, and one that has begun before is counted in it."""
+"""Minimum time for a share. In a shorter time a single wait is a large share, and may have begun before."""
 
 
 class CpuContention:
@@ -23,8 +23,8 @@ class CpuContention:
         self._before_s = {name: waited_s(name) for name in (OWN, *map(str, pids))}
 
     def share(self) -> float | None:
-        """Of the time since then, what one of them has waited, the one that has waited longest; None where the kernel does not tell, and of
-        too short a time. By the thread that created it."""
+        """Share of the time since then that the longest waiting of them has waited; None if Linux does not count it, or after less than
+        LEAST_S. Call it in the thread that created this."""
         took_s = time.monotonic() - self._start
         if took_s < LEAST_S:
             return None
@@ -34,10 +34,10 @@ class CpuContention:
 
 
 def waited_s(name: str) -> float | None:
-    """How long a process's main thread, or OWN, has waited for a processor so far (/proc/PID/schedstat, the second number, in nanoseconds);
-    None where that can't be read."""
+    """Time that a process's main thread, or OWN, has waited for a core so far (/proc/PID/schedstat, the second number, in nanoseconds);
+    None if that can't be read."""
     try:
         ran_ns, waited_ns, _ = map(int, (PROC / name / "schedstat").read_text().split())
     except (OSError, ValueError):
         return None
-    return waited_ns / 1e9 if ran_ns else None  # all are 0 where the kernel does not count
+    return waited_ns / 1e9 if ran_ns else None  # all are 0 if Linux does not count

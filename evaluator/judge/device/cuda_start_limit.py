@@ -1,4 +1,4 @@
-"""A few starts of CUDA at a time on the machine, across all of its processes and users, and none beside a timing on the same device."""
+"""Limits concurrent starts of CUDA on the machine, for all processes and users, and prevents them during a timing on the same device."""
 
 import contextlib
 import fcntl
@@ -11,20 +11,19 @@ from collections.abc import Iterator
 from evaluator.judge.device.device_lock import POLL_S, lock_any, open_all
 
 STARTS = 2
-"""How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU where four ask
-at once, 5.0 on two where eight do. Meanwhile a judge that has a device waits 15 to 34 times as long for memory to share."""
+"""Concurrent starts of CUDA on one machine. The driver starts 2.3 contexts per second one after the other, 4.3 on one GPU with four at
+once, 5.0 on two GPUs with eight. Meanwhile a judge that has a device waits 15 to 34 times as long for memory to share."""
 TURN_S = 5.0
-"""After so long a turn is over, whether CUDA has started or not: a submission may keep its worker from starting it."""
+"""A turn ends after this time, even if CUDA has not started: a submission may prevent its worker from starting it."""
 PATIENCE_S = 60.0
-"""The longest wait for a turn, and for the end of a timing."""
+"""Maximum wait for a turn, and for the end of a timing."""
 QUIET_WITHIN_S = 1.0
-"""The longest that a timing waits for starts to end: a turn of an honest start takes a quarter of a second."""
+"""Maximum wait of a timing for starts to end: an honest start takes a quarter of a second."""
 
 
 @contextlib.contextmanager
 def cuda_start_turn(device_id: str) -> Iterator[None]:
-    """Wait for a turn at starting CUDA on this device, and hold it meanwhile, for TURN_S at the most. Where no lock file can be opened,
-    don't wait.
+    """Wait for a turn to start CUDA on this device, and hold it in the body of `with`, for at most TURN_S. Without lock files, don't wait.
 
     For judges that have no device yet. A judge that has one takes no turn.
     """
@@ -49,7 +48,7 @@ def cuda_start_turn(device_id: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_cuda_starts(device_id: str) -> Iterator[None]:
-    """Have starts of CUDA on this device wait, for a timing on it. Those that have begun are waited for, but not for long."""
+    """Delay starts of CUDA on this device during a timing on it. Wait for starts that have begun, for at most QUIET_WITHIN_S."""
     timings: list[int] = []
     with contextlib.suppress(OSError):
         timings = open_all([_timing_name(device_id)])
@@ -63,7 +62,7 @@ def no_cuda_starts(device_id: str) -> Iterator[None]:
 
 
 def _have_both(turns: list[int], timings: list[int]) -> bool:
-    """Lock a turn, and the device against a timing; neither without the other, so that no timing waits for who waits for a turn."""
+    """Lock a turn, and the device against a timing: both or neither, so that no timing waits for a process that waits for a turn."""
     if not timings or lock_any(timings, fcntl.LOCK_SH) is not None:
         if not turns or lock_any(turns) is not None:
             return True
@@ -82,6 +81,6 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _unlock(descriptors: list[int]) -> None:
-    """A close alone would leave a lock with any child that was forked meanwhile."""
+    """Unlock and close. After a close alone, a child that was forked meanwhile would keep the lock."""
     for descriptor in descriptors:
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""One judging at a time on a GPU, across all processes and users of the machine."""
+"""Lets one judge at a time use a GPU, across all processes and users of the machine."""
 
 import contextlib
 import fcntl
@@ -10,22 +10,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PLACES = 2
-"""Judges that may prepare for a device while another one has it. A submission that fails has it for less time than preparing takes."""
+"""Judges that may prepare for a device while another one has it. A failing submission has it for less time than preparing takes."""
 
 POLL_S = 0.01
 
 
 class DeviceLock:
-    """A lock file for each device. It is held while a submission computes, and given up while it waits for a build.
+    """A lock file for each device. The judge holds it while a submission computes, and releases it while the submission waits for a build.
 
-    Who holds a second file too has the device alone. A judge that has timed its submission may let the next one have the device (`share`),
-    and keeps the second lock while it still computes there. So two compute at a time at the most, and none beside a timing.
+    A holder of both the lock and a second file has the device exclusively. A judge that has timed its submission may let the next judge
+    have the device (`share`), and keeps the second lock while it still computes there. So at most two compute at a time, and a timing is
+    always alone.
 
-    Further lock files are places in front of the device. A judge with a place prepares for the device, and gets it before judges without.
+    Further lock files are places in the queue. A judge with a place prepares for the device, and gets it before judges without a place.
     """
 
     def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
-        """`device_id` names the device for every process of the machine (a GPU's UUID). `tell` is told when it is held, and when not."""
+        """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called at acquisition and release."""
         self._tell = tell
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         self._device, self._second, *self._places = open_all(
@@ -35,10 +36,10 @@ class DeviceLock:
         self._place: int | None = None
 
     def take_place(self) -> None:
-        """Wait for a place in front of the device, which another may still have. `acquire` is to follow soon: all others wait."""
+        """Wait for a place in the queue, while another judge may have the device. Call `acquire` soon: all others wait."""
         if self.held or self._place is not None:
             return
-        while (place := lock_any(self._places)) is None:  # the kernel waits for one lock, not for either of two
+        while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
             time.sleep(POLL_S)
         self._place = place
 
@@ -56,16 +57,16 @@ class DeviceLock:
             self._leave_place()
 
     def acquire_alone(self) -> None:
-        """Wait for the device, and until nobody else computes there. Who shares it leaves it first."""
+        """Wait for exclusive use. A sharing judge releases the device first."""
         if not self._has_device:
-            self.release()  # the device's lock comes first, or two would wait for each other
+            self.release()  # the device's lock comes first, to avoid a deadlock
             self.acquire()
         if not self._has_second:
             fcntl.flock(self._second, fcntl.LOCK_EX)
             self._has_second = True
 
     def share(self) -> None:
-        """Let the next judge have the device, which does not time before this one has released it. Only who has it alone may."""
+        """Let the next judge have the device. It does not time before this one has released it. Requires exclusive use."""
         if self.is_alone:
             fcntl.flock(self._device, fcntl.LOCK_UN)
             self._has_device = False
@@ -78,7 +79,7 @@ class DeviceLock:
 
     @property
     def is_alone(self) -> bool:
-        """Whether nobody else computes on the device."""
+        """Whether no other judge computes on the device."""
         return self._has_device and self._has_second
 
     @property
@@ -87,7 +88,7 @@ class DeviceLock:
         return self._was_held
 
     def release(self) -> None:
-        """Give up the device, or the share of it, or the place in front of it."""
+        """Release the device, the share of it, or the place in the queue."""
         self._leave_place()
         if self._has_second:
             fcntl.flock(self._second, fcntl.LOCK_UN)
@@ -104,7 +105,7 @@ class DeviceLock:
 
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:
-        """Let others have the device meanwhile, where it is held."""
+        """Let others have the device meanwhile, if it is held."""
         again = self.acquire_alone if self.is_alone else self.acquire if self.held else None
         self.release()
         try:
@@ -119,7 +120,7 @@ class DeviceLock:
 
 
 def lock_any(descriptors: list[int], how: int = fcntl.LOCK_EX) -> int | None:
-    """Lock the first of them that is free, alone or as one of many (fcntl.LOCK_SH); None where none is."""
+    """Lock the first free one, exclusively or shared (fcntl.LOCK_SH); None if none is free."""
     for descriptor in descriptors:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
@@ -128,7 +129,7 @@ def lock_any(descriptors: list[int], how: int = fcntl.LOCK_EX) -> int | None:
 
 
 def open_all(names: list[str]) -> list[int]:
-    """Open all of these lock files. Raises OSError, with none of them left open."""
+    """Open all of these lock files, or none. Raises OSError."""
     opened: list[int] = []
     try:
         for name in names:
@@ -141,7 +142,7 @@ def open_all(names: list[str]) -> list[int]:
 
 
 def open_shared(path: Path) -> int:
-    """Open for locking a file that any user may have made. Sticky folders refuse O_CREAT on another user's file, so that comes second."""
+    """Open for locking a file that any user may have made. Sticky folders refuse O_CREAT on another user's file, so it is tried second."""
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         return os.open(path, flags)

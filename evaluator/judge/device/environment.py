@@ -1,4 +1,4 @@
-"""The machine and software that a verdict was reached on."""
+"""Describes the machine and software of an evaluation."""
 
 import platform
 
@@ -10,7 +10,7 @@ from evaluator.results.result import Environment
 
 
 def describe_environment(device: Device, toolchain: Toolchain, threads: int = 1) -> Environment:
-    """Everything about this machine that a later reader needs to run the evaluation again; PyTorch in a worker has so many `threads`."""
+    """Everything about this machine that is needed to repeat the evaluation. threads: PyTorch's threads in a worker."""
     on_gpu = device.kind == "cuda"
     return Environment(
         device_kind=device.kind,
@@ -36,7 +36,7 @@ def describe_environment(device: Device, toolchain: Toolchain, threads: int = 1)
 
 
 def gpu_driver() -> str | None:
-    """The NVIDIA driver's version, and what CUDA it is for."""
+    """The NVIDIA driver's version, and its CUDA version."""
     from cuda.bindings import driver
 
     error, version = driver.cuDriverGetVersion()
@@ -49,6 +49,6 @@ def gpu_driver() -> str | None:
 
 
 def apply_settings() -> None:
-    """The settings that judge and workers share: TF32 off, so that float32 means float32, and cuDNN's choice of algorithms by rule and not
-    by trial, so that it is the same for candidate and baselines."""
+    """Apply the settings that judge and workers share: no TF32, so that float32 means float32. cuDNN chooses algorithms by heuristics and
+    not by benchmarks, so that the choice is the same for candidate and baselines."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False

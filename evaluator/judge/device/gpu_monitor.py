@@ -1,7 +1,7 @@
-"""The state of a GPU during a timing: clocks, temperature, power, reasons not to clock higher, and other processes on it.
+"""Monitors a GPU during a timing: clocks, temperature, power, throttle reasons, and other processes on it.
 
-The timing reads it between two calls, never during one: a question to NVML takes the driver's lock and Python's, some for milliseconds.
-A thread that asks now and then would lengthen some calls. Between two readings the driver counts for how long it has lowered the clock.
+The timing reads the state between two calls, never during one: an NVML query holds the driver's lock and Python's, some for milliseconds. A
+polling thread would lengthen some calls. Between two readings the driver counts the time with a lowered clock.
 """
 
 import time
@@ -16,18 +16,18 @@ from evaluator.results.evidence import ConditionsEvidence, DeviceState
 
 LOOK_EVERY_S = 0.1
 LOOK_SHARE = 0.05
-"""The share of the time that readings may take."""
+"""Maximum share of the time for readings."""
 MOST_LOOKS = 100
-"""Of one timing; a row each in the database."""
+"""Maximum readings per timing; each is a row in the database."""
 LOWERED_SHARE = 0.01
-"""Share of a timing: a clock that was lowered for less has not changed the figures."""
+"""A clock that was lowered for less than this share of a timing has not changed the figures."""
 
 
 class GpuMonitor:
     """Reads the state of a device before, during and after one timing."""
 
     def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] | None = None) -> None:
-        """`nvml` is None where nothing is told of the device."""
+        """nvml: None if NVML is not available."""
         self._nvml, self._count_others = nvml, count_others or OtherProcesses().count
         self.states: list[DeviceState] = []
         self._name = ""
@@ -38,7 +38,7 @@ class GpuMonitor:
 
     @contextmanager
     def timing(self, name: str, workers: Iterable[int] = ()) -> Iterator[None]:
-        """Read the state before and after the timing of that name. These processes should have a processor all the time."""
+        """Read the state before and after the timing `name`. `workers` are processes that should have a CPU core all the time."""
         self._start = self._next_look = time.monotonic()
         self._name = name
         before_ms = self._nvml.lowered_ms() if self._nvml else {}
@@ -54,12 +54,12 @@ class GpuMonitor:
             self._lowered_ms = {reason: now_ms[reason] - before_ms[reason] for reason in now_ms.keys() & before_ms.keys()}
 
     def look(self) -> None:
-        """Read the state if that is due, within the limits above. Call it while nothing is timed."""
+        """Read the state if the limits above allow it. Call it while nothing is timed."""
         if time.monotonic() >= self._next_look and len(self.states) <= MOST_LOOKS:
             self._read(self._name)
 
     def conditions(self) -> ConditionsEvidence:
-        """The conditions by the readings and the counters."""
+        """The conditions, from the readings and the counters."""
         counts = [state.other_processes for state in self.states]
         told = [state.throttled for state in self.states if state.throttled is not None]
         seen = {reason for state in told for reason in state.split(", ") if reason in LOWERED}

@@ -1,4 +1,4 @@
-"""How much memory a case needs at the least, by the sizes of its tensors, which are found without memory."""
+"""The minimum memory that a case needs, from the sizes of its tensors, which are found without allocating them."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.worker.procedure import tensors
 
 INPUT_COPIES = 2
-"""Of the inputs: the judge's, and those that the worker is given."""
+"""Copies of the inputs: the judge's and the worker's."""
 OUTPUT_COPIES = 3
-"""Of the answer: the worker's, the memory that it is copied to, and the judge's."""
+"""Copies of the output: the worker's, the shared memory's and the judge's."""
 PARAMETER_COPIES = 2
-"""Of the parameters: the reference's and the submission's."""
+"""Copies of the parameters: the reference's and the submission's."""
 GIB = 2**30
 
 
 def memory_bytes_of(device: Device) -> int:
-    """Memory of a GPU, or of the machine that the processor may use."""
+    """Memory of a GPU, or the main memory that this process may use."""
     return device.memory_bytes or machine_bytes()
 
 
@@ -34,31 +34,31 @@ class MemoryNeed:
 
     @property
     def tensor_bytes(self) -> int:
-        """Of all tensors, once."""
+        """Size of all tensors, counted once."""
         return self.inputs_bytes + self.outputs_bytes + self.parameters_bytes
 
     @property
     def least_bytes(self) -> int:
-        """What has to exist at the same time while an answer is compared, results of its computation aside."""
+        """Memory that is needed at the same time while an output is compared, without intermediate results."""
         copies = (INPUT_COPIES, OUTPUT_COPIES, PARAMETER_COPIES)
         sizes = (self.inputs_bytes, self.outputs_bytes, self.parameters_bytes)
         return sum(count * size for count, size in zip(copies, sizes, strict=True))
 
     def describe(self, memory_bytes: int) -> str:
-        """In words, beside what the device has."""
+        """The need in words, compared with the device's memory."""
         parts = {"inputs": self.inputs_bytes, "outputs": self.outputs_bytes, "parameters": self.parameters_bytes}
         sizes = ", ".join(f"{name} of {size / GIB:.3g} GiB" for name, size in parts.items() if size)
-        needed = f"judging them needs {self.least_bytes / GIB:.3g} GiB at the least, besides intermediate results"
-        return f"the problem has {sizes}; {needed}, and there are {memory_bytes / GIB:.3g} GiB"
+        needed = f"judging needs at least {self.least_bytes / GIB:.3g} GiB, plus intermediate results"
+        return f"the problem has {sizes}; {needed}; the device has {memory_bytes / GIB:.3g} GiB"
 
 
 _KNOWN: dict[tuple[str, str, str | None], MemoryNeed | None] = {}
 
 
 def memory_need(case: ProblemCase) -> MemoryNeed | None:
-    """The sizes; None where the reference does not run without memory. Found once in a process.
+    """The sizes; None if the reference does not run on the device `meta`. Found once per process.
 
-    Raises ProblemError where the problem's file fails.
+    Raises ProblemError if the problem's file fails.
     """
     key = case.problem.sha256, case.name, case.dtype_name
     if key not in _KNOWN:
@@ -73,7 +73,7 @@ def _found(case: ProblemCase) -> MemoryNeed | None:
             output = model(*inputs)
     except ProblemError:
         raise
-    # Whatever the reference raises here, it may run on a device.
+    # The reference may run on a device even if it fails here.
     except Exception:  # noqa: BLE001
         return None
     sizes = [sum(tensor.nbytes for tensor in tensors(value)) for value in (inputs, output, dict(model.state_dict()))]

@@ -1,6 +1,6 @@
-"""What the driver says of one GPU, through NVML (nvidia-ml-py). It is only asked, and nothing of the card is ever set.
+"""Reads the state of one GPU through NVML (nvidia-ml-py). It never changes a setting.
 
-Where NVML is missing, or refuses, as it may in virtual machines and containers, the answer is None: not known. It never fails a judge.
+If NVML is missing or refuses, which happens in virtual machines and containers, values are None: unknown. It never makes a judge fail.
 """
 
 import logging
@@ -20,14 +20,14 @@ REASONS = {
     0x80: "hw_power_brake_slowdown",
     0x100: "display_clock_setting",
 }
-"""nvmlClocksEventReasons (nvml.h) by bit; without the first, which says that nothing runs."""
+"""nvmlClocksEventReasons (nvml.h) by bit, without the first, which means idle."""
 LOWERED = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
-"""Those that something is wrong with: heat, the power supply, or a fault. The power cap is how a card always runs under a load that takes
-much, settings of clocks are somebody's will, and for either a time is as good as the next one."""
+"""Reasons that mean a disturbance: heat, the power supply, or a fault. The power cap is normal under heavy load, and settings of clocks are
+deliberate: with either, repeated timings agree."""
 COUNTED = {269: "sw_thermal_slowdown", 270: "hw_thermal_slowdown", 271: "hw_power_brake_slowdown"}
-"""Fields that count the nanoseconds for which the clock was lowered (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*)."""
+"""Fields that count the nanoseconds with a lowered clock (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*)."""
 THERMAL = "sw_thermal_slowdown"
-"""What an older driver's one counter for heat is taken for."""
+"""The reason under which an older driver's single counter for heat is stored."""
 
 Figure = TypeVar("Figure")
 
@@ -35,26 +35,26 @@ log = logging.getLogger(__name__)
 
 
 class Nvml:
-    """One GPU, as NVML knows it."""
+    """One GPU in NVML."""
 
     def __init__(self, library: Any, handle: Any) -> None:
-        """`library` is the module pynvml, or what has its functions."""
+        """`library` is the module pynvml, or a stand-in with its functions."""
         self._library, self._handle = library, handle
-        # An older module lacks functions, a newer one finds that the driver's library is too old for it.
+        # An older module lacks functions. For a newer one, the driver's library may be too old.
         self._refusals = (library.NVMLError, getattr(library, "NVMLLibraryMismatchError", library.NVMLError), AttributeError)
 
     @classmethod
     def open(cls, unique_id: str, library: Any) -> Self | None:
-        """The GPU with that UUID; None where NVML has none, or can't be had."""
+        """The GPU with that UUID; None if NVML has none, or is not available."""
         try:
             library.nvmlInit()
             return cls(library, library.nvmlDeviceGetHandleByUUID(unique_id))
         except library.NVMLError as error:
-            log.info("NVML does not tell of %s: %s", unique_id, error)
+            log.info("NVML has no data on %s: %s", unique_id, error)
             return None
 
     def state(self, stage: str, at_s: float, other_processes: int | None) -> DeviceState:
-        """Clocks, temperature, power and reasons not to clock higher, now."""
+        """The current clocks, temperature, power and throttle reasons."""
         nvml, handle = self._library, self._handle
         milliwatts = self._asked(lambda: float(nvml.nvmlDeviceGetPowerUsage(handle)))
         reasons = self._asked(lambda: int(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)))
@@ -70,12 +70,12 @@ class Nvml:
         )
 
     def processes(self) -> list[int] | None:
-        """Processes with a context on the GPU, by what numbers ever the driver knows them."""
+        """Processes with a context on the GPU, by the driver's ids."""
         listed = self._asked(lambda: list(self._library.nvmlDeviceGetComputeRunningProcesses(self._handle)))
         return None if listed is None else [int(each.pid) for each in listed]
 
     def lowered_ms(self) -> dict[str, float]:
-        """For how long the clock has been lowered so far, by reason; of those reasons that the driver counts."""
+        """Time with a lowered clock so far, by reason, for the reasons that the driver counts."""
         values = self._asked(lambda: list(self._library.nvmlDeviceGetFieldValues(self._handle, list(COUNTED)))) or []
         counted = {name: value.value.ullVal / 1e6 for name, value in zip(COUNTED.values(), values, strict=False) if value.nvmlReturn == 0}
         if counted:
@@ -88,13 +88,13 @@ class Nvml:
         try:
             return ask()
         except self._refusals as error:
-            log.debug("NVML does not tell: %s", error)
+            log.debug("NVML has no data: %s", error)
             return None
 
 
 @cache
 def nvml_of(unique_id: str) -> Nvml | None:
-    """The GPU with that UUID; None where NVML, or its Python package, can't be had. Opened once in a process, and left open."""
+    """The GPU with that UUID; None without NVML or its Python package. Opened once per process, and left open."""
     try:
         import pynvml
     except ImportError:

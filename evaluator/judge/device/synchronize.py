@@ -1,21 +1,21 @@
-"""Before a worker is asked on a GPU: waiting for the judge's own work, and leaving it memory."""
+"""Steps before a request to a worker on a GPU: wait for the judge's own work, and leave memory to the worker."""
 
 import torch
 
 LEAST_KEPT_BYTES = 1 << 30
-"""Less is not worth to be given back and allocated again."""
+"""Less than this is not worth freeing and allocating again."""
 LEFT_FACTOR = 2
-"""The device has at least so many times as much left as the judge keeps unused."""
+"""The device must have at least this many times as much free memory as the judge keeps unused."""
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until what the judge wrote is there. The worker runs on streams of its own, so this comes before the worker is asked."""
+    """Wait until the judge's writes are done. The worker runs on its own streams, so call this before each request."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def leave_memory(device: torch.device) -> None:
-    """Give back what PyTorch keeps unused for this process, where the device has little left beside it: a worker may need it."""
+    """Free the memory that PyTorch keeps unused for this process, if the device has little left: a worker may need it."""
     if device.type != "cuda":
         return
     kept_bytes = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)

@@ -1,1 +1,1 @@
-"""How fast a device can be, and the least time of a call that follows from it."""
+"""Measures how fast a device can be, and derives the minimum time of a call."""

@@ -1,6 +1,6 @@
-"""Calibration: what a device reaches at the most, measured while no submission computes on it.
+"""Calibration: measures a device's highest rates, while no submission computes on it.
 
-Each ceiling is measured several times over, all of them in turn, so that a minute of a slower clock meets none of them alone.
+All ceilings are measured several times in turns, so that a period of a slower clock affects all of them.
 """
 
 import time
@@ -20,19 +20,19 @@ from evaluator.results.result import now
 REPETITIONS = 5
 LEAST_REPETITIONS = 2
 ENOUGH_S = 1.5
-"""With LEAST_REPETITIONS done, no more are begun after this, which one to warm up is a part of."""
+"""After LEAST_REPETITIONS, no further one begins after this time, which includes the warm-up."""
 ATTEMPTS = 2
 
 
 def steps(device: Device) -> int:
-    """Of how many measurements `calibrate` tells, at the least."""
+    """Minimum number of measurements that `calibrate` reports to `tell`."""
     return (LEAST_REPETITIONS + 1) * (1 + len(formats(torch.device(device.spec))))
 
 
 def calibrate(device: Device, tell: Tell = untold) -> tuple[Calibration, ConditionsEvidence | None]:
-    """Measure a device, once more where it was shared or throttled, while no submission computes on it; and how it was meanwhile.
+    """Measure a device while no submission computes on it, and again if it was shared or throttled. Returns the device's state too.
 
-    On a large GPU it takes about ENOUGH_S and what the libraries take to load. Raises torch.OutOfMemoryError.
+    On a large GPU it takes about ENOUGH_S plus the time to load libraries. Raises torch.OutOfMemoryError.
     """
     apply_settings()
     if device.kind == "cpu":
@@ -64,14 +64,14 @@ def _watched(device: Device, tell: Tell) -> tuple[tuple[tuple[Ceiling, ...], int
     watch = watch_of(device)
     if watch is None:
         return _measured(target, None, tell), None
-    torch.zeros(1, device=target)  # a context, by which this process finds itself among those on the device
+    torch.zeros(1, device=target)  # makes a context, so that this process is on the device's list of processes
     with watch.timing("calibration"):
         measured = _measured(target, watch, tell)
     return measured, watch.conditions()
 
 
 def _measured(device: torch.device, watch: GpuMonitor | None, tell: Tell) -> tuple[tuple[Ceiling, ...], int]:
-    """All ceilings of the device, and how many times each was measured."""
+    """All ceilings of the device, and the number of measurements of each."""
     names = [COPY, *formats(device)]
     found: dict[str, list[float]] = {name: [] for name in names}
     start = time.monotonic()
@@ -83,7 +83,7 @@ def _measured(device: torch.device, watch: GpuMonitor | None, tell: Tell) -> tup
             tell(1)
             if per_s is None:
                 del found[name]
-            elif repetition:  # the first one loads libraries, and the clock rises in it
+            elif repetition:  # the first one loads libraries, and raises the clock
                 found[name].append(per_s)
             if watch is not None:
                 watch.look()

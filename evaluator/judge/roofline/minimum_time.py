@@ -2,15 +2,15 @@
 
     minimum time = max(bytes / bandwidth, operations / rate) / MARGIN
 
-The bytes are those of the answer, which have to be written, and of the inputs and parameters that the problem declares to be needed
-(`evaluator.problem.declaration.Floor`). From what is read and from what is written the size of the L2 cache is taken off: inputs may be in
-it before the call, and answers may not have left it when the call ends. An answer that can be a view, of an input or of fewer elements than
-it has, counts as little.
+The bytes are those of the output, which must be written, and of the inputs and parameters that the problem declares to be needed
+(`evaluator.problem.declaration.Floor`). The size of the L2 cache is subtracted from the bytes read and from those written: inputs may be in
+it before the call, and outputs may still be in it when the call ends. An output that can be a view, of an input or of fewer elements,
+counts only its distinct memory.
 
-The bandwidth is that of copying. The rate is that of 16-bit matrix products, the highest that a general device has: a float32 product takes
-at least three of them to be precise enough. Both come from the device's calibration (`evaluator.results.calibration`), whose uncertainty
-widens the margin. Without a calibration they are the highest that a judge of the machine has measured. Before a time is called impossible,
-the judge measures both, after the submission's worker has been killed.
+The bandwidth is that of copying. The rate is that of 16-bit matrix products, the highest of a general device: a float32 product needs at
+least three of them to be precise enough. Both come from the device's calibration (`evaluator.results.calibration`), and its uncertainty
+widens the margin. Without a calibration, they are the highest that a judge of the machine has measured. Before the judge calls a time
+impossible, it measures both again, after it has killed the submission's worker.
 """
 
 import math
@@ -34,20 +34,20 @@ from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import tensors_of
 
 MARGIN = 1.3
-"""Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989
-TFLOP/s): what is 1.3 times faster than measured is faster than the device can be."""
+"""Copies reach 85 to 93 % of the memory's peak, matrix products about 80 % of theirs (H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s). So no
+device can be 1.3 times faster than measured."""
 RATED = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True)
 class RequiredWork:
-    """The bytes and operations that no call can do without."""
+    """The bytes and operations that every call needs."""
 
     read_bytes: int
     written_bytes: int
     operations: float
     declared: bool
-    """Whether the problem's file says so; otherwise the answer's bytes alone are counted."""
+    """Whether the problem's file declares them; if not, only the output's bytes count."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class DevicePeaks:
     operations_per_s: float
     l2_bytes: int
     uncertainty: float = 0.0
-    """Of the calibration, as a share; 0 where the rates were measured now."""
+    """The calibration's uncertainty, as a share; 0 if the rates were measured now."""
 
 
 def required_work(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any], expected: Any) -> RequiredWork:
-    """The work in one call, by the problem's declaration and by the answer `expected` of the reference `model` to `arguments`.
+    """The work of one call, from the problem's declaration and the output `expected` of the reference `model` for `arguments`.
 
-    Raises ProblemError where the declaration names an argument, a parameter or a tensor of the answer that does not exist.
+    Raises ProblemError if the declaration names an argument, a parameter or an output tensor that does not exist.
     """
     declared = case.problem.declaration.floor
     floor = declared or Floor()
@@ -102,7 +102,7 @@ def _at(values: Sequence[Any], position: int, what: str) -> Any:
 
 
 def _written_bytes(tensors: Sequence[torch.Tensor]) -> int:
-    """Bytes that have to be written for these tensors: memory that several of them view is written once."""
+    """Bytes that must be written for these tensors. Memory that several of them view is written once."""
     storages: dict[int, tuple[int, int]] = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
@@ -147,11 +147,11 @@ def find_minimum_time(
     calibration: Calibration | None = None,
     runtime_ms: float | None = None,
 ) -> FloorEvidence | None:
-    """The minimum time of this problem on this device; None on the CPU, whose times are the judge's own.
+    """The minimum time of this problem on this device; None on the CPU, where the judge itself measures the time.
 
-    Call it under the device's lock, when no submission is running. It measures the device now where nobody has before, or where
-    `runtime_ms` is below the minimum by what is known, which may have been measured when the device was slower. Raises ProblemError
-    where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    Call it under the device's lock, when no submission is running. It measures the device if its rates are unknown, or if `runtime_ms` is
+    below the minimum from the known rates, which may have been measured when the device was slower. Raises ProblemError if the
+    declaration is impossible, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     if device.type != "cuda":
         return None
@@ -164,12 +164,12 @@ def find_minimum_time(
 
 
 def _known_work(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device) -> RequiredWork:
-    """The work in one call, as it was found in an earlier evaluation, or as it is found now."""
+    """The work of one call, found in an earlier evaluation or now."""
     key = kept_figures.case_key("work", case)
     if found := kept_figures.read_as(RequiredWork, key):
         return found
     works = []
-    for _ in range(2):  # of some draws less has to be written than of others
+    for _ in range(2):  # for some random inputs less must be written than for others
         arguments = case.inputs(fresh_seed(), device)
         works.append(required_work(case, model, arguments, oracle.expected(arguments)))
     work = max(works, key=lambda work: work.written_bytes)
@@ -178,12 +178,12 @@ def _known_work(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, devic
 
 
 def known_peaks(device: torch.device) -> DevicePeaks:
-    """The peaks of a CUDA device so far; measured now where there are none. Raises torch.OutOfMemoryError."""
+    """The known peaks of a CUDA device; measured now if unknown. Raises torch.OutOfMemoryError."""
     return _peaks(PEAK_METER.recall, device)
 
 
 def measured_peaks(device: torch.device) -> DevicePeaks:
-    """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
+    """Measure a CUDA device again, which takes some 20 ms on a large one. Raises torch.OutOfMemoryError."""
     return _peaks(PEAK_METER.measure, device)
 
 
@@ -191,12 +191,12 @@ def _peaks(find: Callable[[str, torch.device], float | None], device: torch.devi
     copied = find(COPY, device)
     rates = [rate for name in RATED if (rate := find(name, device)) is not None]
     if copied is None or not rates:
-        raise RuntimeError(f"{device} neither copies nor multiplies")
+        raise RuntimeError(f"neither copies nor matrix products run on {device}")
     return DevicePeaks(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))
 
 
 def calibrated_peaks(calibration: Calibration, device: torch.device) -> DevicePeaks | None:
-    """The peaks that a calibration has; None where one of them is missing."""
+    """The peaks in a calibration; None if one of them is missing."""
     copied = calibration.ceiling(COPY)
     rated = [ceiling for name in RATED if (ceiling := calibration.ceiling(name)) is not None]
     if copied is None or not rated:

@@ -1,7 +1,7 @@
-"""The highest rates of a device, measured: copies that no cache holds, and products of large square matrices of zeros.
+"""Measures the highest rates of a device: copies that are larger than caches, and products of large square matrices of zeros.
 
-Zeros take the least power, so the clock stays up: with other numbers a large GPU lowers it at its power limit. The best of all measurements
-of a process counts, so that a submission which slows the device down does not lower the peak for later ones.
+Zeros take the least power, so the clock stays high: with other numbers a large GPU lowers it at its power limit. The best of all
+measurements of a process counts, so a submission that slows the device down does not lower the peak for later ones.
 """
 
 import logging
@@ -19,41 +19,41 @@ from evaluator.results.calibration import COPY
 
 COPIES = 10
 PRODUCTS = 4
-"""In a row, of which the fastest counts, after one to warm up."""
+"""Products per measurement, of which the fastest counts, after one to warm up."""
 COPY_FACTOR = 8
-"""How many times the last cache's size is copied. What stays in the cache makes the peak a little too high."""
+"""A copy is this many times the last cache's size. The part that stays in the cache makes the peak a little too high."""
 LEAST_COPY_BYTES = 1 << 28
 PRODUCT_SIZE = 8192
 SLOW_PRODUCT_SIZE = 4096
-"""For formats that are slow on tensor cores or not supported there: still eight waves of tiles on the largest GPU."""
+"""Matrix size for formats that are slow or unsupported on tensor cores: still eight waves of tiles on the largest GPU."""
 HOST_PRODUCT_SIZE = 1024
 
 SETTLED, SETTLING = 1.01, 10
-"""The clock is up when a further measurement is better by no more than this factor, or after so many measurements."""
+"""The clock has settled when a further measurement is at most this factor better, or after this many measurements."""
 HOST_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"K": 10, "M": 20}
-"""Units of the sizes that the kernel reports, as powers of two."""
+"""Units of the sizes that Linux reports, as powers of two."""
 
 log = logging.getLogger(__name__)
 
 
 def formats(device: torch.device) -> tuple[str, ...]:
-    """The formats of numbers whose products are worth measuring on such a device; it need not have them all."""
+    """The number formats with products worth measuring on such a device. It need not support all of them."""
     if device.type == "cuda":
         return ("float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8")
     return ("float64", "float32", "bfloat16")
 
 
 def measure(name: str, device: torch.device) -> float | None:
-    """Bytes (`copy`) or operations in a second, measured now; None where the device does not have the format.
+    """Bytes (`copy`) or operations per second, measured now; None if the device does not support the format.
 
-    Milliseconds on a large GPU. Raises torch.OutOfMemoryError.
+    Takes milliseconds on a large GPU. Raises torch.OutOfMemoryError.
     """
     return _copy_rate(device) if name == COPY else _product_rate(name, device)
 
 
 def cache_bytes(device: torch.device) -> int:
-    """Size of the last cache before the memory; 0 where it is not known."""
+    """Size of the last-level cache; 0 if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).L2_cache_size)
     sizes = [path.read_text().strip() for path in HOST_CACHES.glob("index*/size")]
@@ -61,7 +61,7 @@ def cache_bytes(device: torch.device) -> int:
 
 
 def best_s(work: Callable[[], object], device: torch.device, times: int) -> float:
-    """The shortest time of this work in seconds, of `times` in a row after one to warm up."""
+    """The shortest time of this work in seconds, among `times` runs after one to warm up."""
     with torch.no_grad():
         return _best_on_device_s(work, device, times) if device.type == "cuda" else _best_on_host_s(work, times)
 
@@ -89,7 +89,7 @@ def _best_on_host_s(work: Callable[[], object], times: int) -> float:
 
 def _copy_rate(device: torch.device) -> float:
     nbytes = max(COPY_FACTOR * cache_bytes(device), LEAST_COPY_BYTES)
-    # Ones: a host keeps a page of zeros that nobody has written to but once.
+    # Ones, since a host maps all unwritten pages to one page of zeros.
     source, target = (torch.ones(nbytes, dtype=torch.uint8, device=device) for _ in range(2))
     return 2 * nbytes / best_s(lambda: target.copy_(source), device, COPIES)
 
@@ -103,7 +103,7 @@ def _product_rate(name: str, device: torch.device) -> float | None:
             return 2 * size**3 / best_s(_product(name, size, device), device, PRODUCTS)
     except torch.OutOfMemoryError:
         raise
-    except (RuntimeError, NotImplementedError, AttributeError) as error:  # a format that this device or this PyTorch does not have
+    except (RuntimeError, NotImplementedError, AttributeError) as error:  # a format that this device or PyTorch does not support
         log.info("no products in %s on %s: %s", name, device, error)
         return None
 
@@ -124,7 +124,7 @@ def _product(name: str, size: int, device: torch.device) -> Callable[[], object]
 
 @contextmanager
 def _tf32(wanted: bool) -> Iterator[None]:
-    """Whether float32 products may round their factors to TF32, meanwhile; the judge's own setting is that they may not."""
+    """Set whether float32 products may use TF32, in the body of `with`. The judge's own setting is no."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = wanted
     try:
@@ -134,7 +134,7 @@ def _tf32(wanted: bool) -> Iterator[None]:
 
 
 class PeakMeter:
-    """The highest rates that have been measured: of a GPU by any process on this machine, under this driver and this PyTorch."""
+    """The highest measured rates; for a GPU those of all processes on this machine, under this driver and PyTorch."""
 
     def __init__(self) -> None:
         self._best: dict[tuple[torch.device, str], float | None] = {}
@@ -145,12 +145,12 @@ class PeakMeter:
         readings = [each for each in (measured, before, self._kept(name, device)) if each is not None]
         self._best[device, name] = max(readings, default=None)
         if device.type == "cuda" and measured is not None and before is not None:
-            # What two measurements have reached: one that is too high must not count for ever.
+            # The rate that two measurements reached: a single one that is too high must not count forever.
             kept_figures.write(_key(name, device), {"per_s": sorted(readings)[-2]})
         return self._best[device, name]
 
     def recall(self, name: str, device: torch.device) -> float | None:
-        """The peak so far; measured now, until a GPU's clock is up, where there is none. Raises torch.OutOfMemoryError."""
+        """The peak so far. If unknown, measure now, until a GPU's clock has settled. Raises torch.OutOfMemoryError."""
         known = (device, name)
         if known not in self._best and (kept := self._kept(name, device)) is not None:
             self._best[known] = kept

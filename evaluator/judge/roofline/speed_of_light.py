@@ -1,14 +1,14 @@
-"""The speed of light: the time of a call that does exactly what the problem asks for, at the device's measured peaks.
+"""The speed-of-light time: the time of a call that does exactly the problem's work at the device's measured peaks.
 
-    speed of light = max(bytes / bandwidth, operations / rate)
+    speed-of-light time = max(bytes / bandwidth, operations / rate)
 
-The bytes are those of the inputs and parameters, read once, and of the answer, written once. The operations are those that PyTorch counts
+The bytes are those of the inputs and parameters, read once, and of the output, written once. The operations are those that PyTorch counts
 in the reference: matrix products, convolutions and attention (`torch.utils.flop_counter`). A problem that declares its floor gives both
 itself. The bandwidth is that of copying, the rate that of matrix products in the problem's own precision.
 
-It is a scale to read times by, and decides no verdict. Verdicts use the minimum time (`evaluator.judge.roofline.minimum_time`), which
-leaves out what a clever answer may skip, and has a margin. So a time may beat the speed of light, for example where part of the answer is
-still in the cache when the call ends, or where an algorithm needs fewer operations than the reference.
+It is a scale for times, and decides no verdict. Verdicts use the minimum time (`evaluator.judge.roofline.minimum_time`), which leaves out
+work that a clever submission may skip, and has a margin. So a time may be below the speed-of-light time, for example if part of the output
+is still in the cache when the call ends, or if an algorithm needs fewer operations than the reference.
 """
 
 import logging
@@ -30,11 +30,11 @@ from evaluator.results.evidence import LightEvidence
 from evaluator.worker.structure import dtype_name, tensors_of
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}
-"""Precision → formats whose products can make one of it, and how many it takes; for other precisions one product of their own. Three
-products in TF32 give one that is as precise as float32's (Ootomo and Yokota, 2022, "Recovering single precision accuracy from Tensor Cores
+"""Precision → formats with products that can replace one of it, and how many are needed; other precisions use one product of their own.
+Three products in TF32 are as precise as one in float32 (Ootomo and Yokota, 2022, "Recovering single precision accuracy from Tensor Cores
 while surpassing the FP32 theoretical peak performance"; CUTLASS has it as 3xTF32)."""
 OWN = "float32"
-"""The precision where neither the answer nor the inputs have floating-point numbers."""
+"""The precision if neither the output nor the inputs have floating-point numbers."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ PeakLookup = Callable[[str], "Peak | None"]
 
 @dataclass(frozen=True)
 class Peak:
-    """The highest rate of a device, by calibration or measured now."""
+    """The highest rate of a device, from calibration or measured now."""
 
     per_s: float
     uncertainty: float | None = None
@@ -51,7 +51,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class CallDemand:
-    """The bytes and operations that a problem asks of a call."""
+    """The bytes and operations that a problem requires of a call."""
 
     read_bytes: int
     written_bytes: int
@@ -63,28 +63,28 @@ class CallDemand:
 def find_speed_of_light(
     case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device, calibration: Calibration | None = None
 ) -> LightEvidence | None:
-    """The speed of light of this problem on this device; None where it asks for nothing that takes time.
+    """The speed-of-light time of this problem on this device; None if the problem requires no bytes or operations.
 
-    Call it under the device's lock, when no submission is running. Peaks that the calibration does not have are measured, once in a
-    process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    Call it under the device's lock, when no submission is running. Peaks that are missing in the calibration are measured once per process.
+    Raises ProblemError if the declaration is impossible, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     key = kept_figures.case_key("demand", case)
     demand = kept_figures.read_as(CallDemand, key)
     if demand is None:
         demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
         kept_figures.write(key, asdict(demand))
-    # The flush leaves nothing of the inputs in a GPU's cache; into a processor's they have just been copied.
+    # A GPU's cache holds no inputs after the flush. A CPU's does, since they have just been copied.
     spared = 0 if device.type == "cuda" else cache_bytes(device)
     return speed_of_light_of(demand, spared, _peak_lookup(calibration, device), calibration)
 
 
 def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, arguments: Sequence[Any]) -> CallDemand:
-    """What a call with these arguments asks for. Raises ProblemError, ReferenceFailedError, torch.OutOfMemoryError."""
+    """The demand of a call with these arguments. Raises ProblemError, ReferenceFailedError, torch.OutOfMemoryError."""
     expected, operations = _counted(oracle, arguments)
     work = required_work(case, model, arguments, expected)
     given = [tensor for _, tensor in tensors_of(list(arguments))]
     precision = _precision([*(tensor for _, tensor in tensors_of(expected)), *given])
-    del expected  # its memory is room for the next answer
+    del expected  # free its memory for the next output
     if work.declared:
         return CallDemand(work.read_bytes, work.written_bytes, work.operations, precision, declared=True)
     read_bytes = sum(tensor.nbytes for tensor in (*given, *model.parameters()))
@@ -94,7 +94,7 @@ def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, argumen
 def speed_of_light_of(
     demand: CallDemand, spared_bytes: int, ceiling: PeakLookup, calibration: Calibration | None = None
 ) -> LightEvidence | None:
-    """The speed of light of this demand at these peaks; `spared_bytes` of what is read and of what is written are not counted."""
+    """The speed-of-light time of this demand at these peaks. `spared_bytes` are subtracted from the bytes read and from those written."""
     moved_bytes = max(demand.read_bytes - spared_bytes, 0) + max(demand.written_bytes - spared_bytes, 0)
     copied = ceiling(COPY) if moved_bytes else None
     way, rate = _fastest(demand.precision, ceiling) if demand.operations else ("", None)
@@ -121,7 +121,7 @@ def speed_of_light_of(
 
 
 def _fastest(precision: str, ceiling: PeakLookup) -> tuple[str, Peak | None]:
-    """The fastest way to products of this precision, and how many it makes in a second."""
+    """The fastest method for products of this precision, and its products per second."""
     found: tuple[str, Peak | None] = ("", None)
     for name, products in WAYS.get(precision, ((precision, 1),)):
         reached = ceiling(name)
@@ -145,7 +145,7 @@ def _peak_lookup(calibration: Calibration | None, device: torch.device) -> PeakL
 
 
 def _precision(tensors: Sequence[torch.Tensor]) -> str:
-    """Name of the first floating-point type of these, the answer's before the inputs'."""
+    """Name of the first floating-point type of these tensors."""
     found = next((tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point or tensor.dtype.is_complex), None)
     if found is None:
         return OWN
@@ -153,7 +153,7 @@ def _precision(tensors: Sequence[torch.Tensor]) -> str:
 
 
 def _counted(oracle: Oracle, arguments: Sequence[Any]) -> tuple[Any, float]:
-    """The reference's answer, and its operations as PyTorch counts them; none where it can't. Raises ReferenceFailedError."""
+    """The reference's output, and its operations as PyTorch counts them; 0 if it can't. Raises ReferenceFailedError."""
     with FlopCounterMode(display=False) as counter:
         try:
             return oracle.expected(list(arguments)), float(counter.get_total_flops())

@@ -1,9 +1,8 @@
 """Keeps cores awake while calls are timed on a CPU.
 
-A core with nothing to run sleeps, and a process that is woken there waits for it: 0.05 to 0.2 ms in a virtual machine, more in one
-evaluation than in another. So each core of a timing has a process that does nothing, of the scheduler's class SCHED_IDLE: whatever else
-wants to run there takes its place at once. Where a control group gives the time of some cores only, these processes would use that up, and
-all would be stopped until there is more: there cores sleep.
+An idle core sleeps, and a process that is woken there waits for it: 0.05 to 0.2 ms in a virtual machine, differently in each evaluation. So
+each core of a timing has a busy process of the scheduler's class SCHED_IDLE: any other process takes its place at once. If a control group
+limits CPU time, these processes would use up the limit, and all processes would be paused: then cores sleep.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from pathlib import Path
 from evaluator.judge.device.cpu_affinity import whole_quota
 
 MOST_CORES = 8
-"""With more cores than these, none is kept awake: that would take their time from each other's clock rate."""
+"""With more cores than these, none is kept awake: that would lower the clock rate of all."""
 
 _PROGRAM = """
 import os, signal, sys
@@ -34,12 +33,12 @@ print(flush=True)
 sys.stdin.read()
 os.killpg(0, signal.SIGKILL)
 """
-"""It ends with the judge even where that is killed: its standard input does then."""
+"""Program that keeps cores awake. It ends with the judge, even if that is killed, since its standard input then closes."""
 
 
 @contextlib.contextmanager
 def kept_awake(cores: Sequence[int], root: Path = Path("/")) -> Iterator[None]:
-    """Keep these cores awake; where that can't be done, they sleep as ever. `root` is where /proc and /sys are."""
+    """Keep these cores awake, if possible. `root` is the folder of /proc and /sys."""
     if not cores or len(cores) > MOST_CORES or whole_quota(root) is not None:
         yield
         return
@@ -52,7 +51,7 @@ def kept_awake(cores: Sequence[int], root: Path = Path("/")) -> Iterator[None]:
 @contextlib.contextmanager
 def _started(cores: Sequence[int]) -> Iterator[None]:
     argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, *map(str, cores)]
-    # A group of its own: it is killed whole, and Ctrl-C is for the judge. No session of its own: Linux shares processors out by sessions.
+    # Its own process group: killed as a whole, and Ctrl-C goes to the judge. No session of its own: Linux shares CPU cores by session.
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0)
     assert process.stdin is not None and process.stdout is not None
     try:

@@ -1,4 +1,4 @@
-"""The baselines once the candidate is gone: what everything costs when no submission can make it look long or short."""
+"""Times the baselines after the candidate has ended, when no submission can influence the figures."""
 
 import secrets
 import statistics
@@ -14,33 +14,36 @@ from evaluator.results.evidence import TimingSide
 from evaluator.results.evidence.timing import is_slower
 
 BLOCKS = 16
+BRIEF_BLOCKS = 4
+"""Blocks in one of several cases."""
 LEAST_BLOCKS = 2
 BLOCKS_S = 0.2
-"""With LEAST_BLOCKS and LEAST_CALLS done, the baseline alone is called no longer than this."""
+"""Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
 BLANKS = 32
-"""Least number of empty kernels that are timed."""
+"""Minimum number of empty kernels that are timed."""
 EMPTY_KERNEL_MS = 0.00065
-"""What one takes by CUPTI, on an H200."""
+"""Time of an empty kernel by CUPTI, on an H200."""
 
 _random = secrets.SystemRandom()
 
 
 class BaselineAlone:
-    """Times baselines without the candidate, whose worker has ended."""
+    """Times baselines after the candidate's worker has ended."""
 
     def __init__(self, interleaver: Interleaver, spot_check: SpotCheck, deadline_s: float, look: Callable[[], object]) -> None:
         self._interleaver, self._spot_check, self._deadline_s, self._look = interleaver, spot_check, deadline_s, look
 
-    def run(self, gated_calls: GatedCalls | None) -> TimedWorker:
-        """The baseline, timed as the candidate was: blocks, reveals, watching, and the talk behind the gate without its calls.
+    def run(self, gated_calls: GatedCalls | None, *, brief: bool = False) -> TimedWorker:
+        """Time the baseline as the candidate was timed: blocks, reveals, watching, and requests behind the gate without their calls.
+        brief: few blocks.
 
-        It copies its answers where the candidate had to: between calls, but in the requests' time.
+        It copies its outputs if the candidate had to: between calls, but within the requests' time.
         """
         interleaver, alone = self._interleaver, self._interleaver.anew(self._interleaver.baseline)
         alone.copies = interleaver.candidate.copies and interleaver.length > 1
         alone.worker.hand_over(gated_calls.allocations if gated_calls else self._spot_check.outputs, self._deadline_s)
         self._spot_check.warm_reveal(alone)
-        for number, answers in enumerate(self._blocks(alone)):
+        for number, answers in enumerate(self._blocks(alone, BRIEF_BLOCKS if brief else BLOCKS)):
             if number % 2:
                 self._spot_check.reveal(alone, _random.choice(answers))
             else:
@@ -53,11 +56,11 @@ class BaselineAlone:
         return alone
 
     def blank_ms(self, alone: TimedWorker) -> float:
-        """What the time of a call holds that does nothing, by a worker that is trusted and undisturbed.
+        """The time of an empty call, by a trusted and undisturbed worker.
 
-        On the CPU this is a call's share of the fastest request for a block without calls: on a busy machine the rest may or may not be in
-        a call's time, and taking it off would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel,
-        less that kernel; 0 where the host's time counts.
+        On the CPU this is a call's share of the fastest request for an empty block. Slower requests include load that may not be in a
+        call's time, and subtracting it would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel,
+        minus that kernel; 0 if the host's time counts.
         """
         if not self._interleaver.on_device:
             return min(self._host_blanks(alone)) / self._interleaver.length
@@ -76,21 +79,21 @@ class BaselineAlone:
                 return
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:
-        """The extra baselines: each counts as it is without the candidate where it is clearly faster then."""
+        """The extra baselines. If one is clearly faster without the candidate, that time counts."""
         found: dict[str, TimingSide] = {}
         for kind, timed in tuple(self._interleaver.others.items()):
             with self._interleaver.sparing(timed):
                 alone = self._interleaver.anew(timed)
-                for _ in self._blocks(alone):
+                for _ in self._blocks(alone, BLOCKS):
                     pass
                 beside, without = timed.summary(blank_ms), alone.summary(blank_ms)
                 found[kind] = without if is_slower(beside, without) else beside
         return found
 
-    def _blocks(self, alone: TimedWorker) -> Iterator[list[Answer]]:
-        """A few blocks."""
+    def _blocks(self, alone: TimedWorker, most: int) -> Iterator[list[Answer]]:
+        """Run a few blocks, at most `most`."""
         start = time.monotonic()
-        for number in range(BLOCKS):
+        for number in range(most):
             is_enough = number >= LEAST_BLOCKS and number * self._interleaver.length >= LEAST_CALLS
             if is_enough and time.monotonic() - start > BLOCKS_S:
                 return

@@ -1,4 +1,4 @@
-"""What a worker says of a block of calls."""
+"""Reads a worker's reply on a timing block."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ from evaluator.worker.protocol import Message, ProtocolError
 
 
 def block_answers(message: Message, count: int) -> list[Any]:
-    """The answers of a block. Raises ProtocolError where there is not one for each of its calls."""
+    """The outputs of a block. Raises ProtocolError if there is not one for each of its calls."""
     answers = message.get("outputs")
     if not isinstance(answers, list) or len(answers) != count:
-        raise ProtocolError("a block has one answer for each of its calls")
+        raise ProtocolError("a block must have one output for each of its calls")
     return answers
 
 
 def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:
-    """So many times that a worker claims. Raises ProtocolError where the answer holds nothing of the kind."""
+    """The `count` times that a worker claims. Raises ProtocolError if the reply does not hold them."""
     values = answer.get(field)
     if not isinstance(values, list) or len(values) != count:
-        raise ProtocolError("a block has as many times as were asked for")
+        raise ProtocolError("a block must have as many times as were requested")
     return [claimed_ms({"ms": value}) for value in values]

@@ -1,7 +1,7 @@
-"""What the candidate's claims leave out, by each of the judge's measurements, compared with the baseline alone.
+"""Finds time that the candidate's claims omit: each of the judge's measurements, compared with the baseline alone.
 
-The baseline's worker is trusted. Asked to do everything but the calls, it shows what a request costs: copying inputs and answers, the
-flush, the talk. It is measured after the candidate has been killed, which would gain if those costs looked high.
+The baseline's worker is trusted. Its requests without calls show the overhead: copying inputs and outputs, the flush, the messages. It is
+measured after the candidate was killed, since the candidate would gain if this overhead looked high.
 """
 
 import statistics
@@ -11,24 +11,24 @@ from evaluator.results.evidence import TimingEvidence, TimingSide
 
 REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
-"""How much longer than the baseline's the reveal of an answer may take before it counts; on a GPU at least TALK_SLACK_MS."""
+"""The reveal of an output may take this much longer than the baseline's, as a share of it; on a GPU at least TALK_SLACK_MS."""
 PROCESSOR_SLACK_MS = 0.1
-"""Processor time before a block or after it, beyond the baseline's, that may be bookkeeping; its calls share it."""
+"""CPU time before or after a block, beyond the baseline's, that may be bookkeeping. It is divided among the block's calls."""
 SINGLE_SLACK_MS = 0.15
-"""How far a claim may fall short of the judge's clock over single calls before the clock's figure counts. On a busy machine the overhead
-of a request differs so much between two workers, which is more than its spread in either."""
+"""Slack of single calls: the judge's clock may exceed a claim by this much. On a busy machine the overhead of a request differs this much
+between two workers, which is more than its spread in either."""
 BURST_SLACK_MS = 0.1
 BURST_SLACK_SHARE = 0.5
-"""The same over a burst, whose calls share it: the second least of many bursts differs so much between two workers. No more than this
-share of the claim, so that no short call counts for half of its time."""
+"""Slack of a burst, divided among its calls: the second smallest of many bursts differs this much between two workers. It is limited to
+this share of the claim, so that a short call can't hide more."""
 LAUNCH_GAP_MS = 0.002
-"""The gap between kernels in a burst, at the most; it replaces what is taken off claims for their events."""
+"""Maximum gap between kernels in a burst. It replaces the time of events that claims don't include."""
 SLACK_SHARE = 0.05
-"""The same for any measurement, as a share of the claim."""
+"""Minimum slack of every measurement, as a share of the claim."""
 TALK_SLACK_MS = 0.3
-"""The same over whole requests, whose time includes the talk, and where the clock runs until the judge has its own copy of the answer."""
+"""Slack of whole requests, whose time includes messages, and of measurements until the judge has its own copy of the output."""
 UNGATED_SLACK_MS = 0.25
-"""The same over single calls without the gate, whose time includes the host's."""
+"""Slack of single calls without the gate, whose time includes the host's."""
 
 
 def compare(
@@ -41,8 +41,8 @@ def compare(
     in_a_row: int = 0,
     in_block: int = 1,
 ) -> TimingEvidence:
-    """The evidence of a timing. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran behind the
-    gate, `in_a_row` how many calls a burst had, and `in_block` how many a block."""
+    """The evidence of a timing. alone: the baseline after the candidate has ended. gated: whether the judge's clock ran behind the gate.
+    in_a_row: calls per burst. in_block: calls per timing block."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -61,7 +61,7 @@ def compare(
 
 
 def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) -> float:
-    """How much later the candidate's answers arrive than the baseline's; 0 within the slack. On the CPU by processor time."""
+    """How much later the candidate's outputs arrive than the baseline's; 0 within the slack. On the CPU, in CPU time."""
     if on_device:
         return _late_ms(candidate.reveal_ms, alone.reveal_ms, max(TALK_SLACK_MS, SLACK_SHARE * candidate.median_ms))
     baseline_ms = statistics.median(alone.reveal_ms)
@@ -70,7 +70,7 @@ def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) ->
 
 
 def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: float) -> float:
-    """How much later than usual answers arrive by the clock: their lower quartile beyond the usual upper quartile. 0 within the slack.
+    """How much later than usual outputs arrive by the clock: their lower quartile minus the usual upper quartile. 0 within the slack.
 
     Other processes delay arrivals and never hasten them.
     """
@@ -82,7 +82,7 @@ def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: 
 
 
 def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
-    """What is added on the CPU for answers that are late by the clock, or for work after the calls that were looked at."""
+    """Time added on the CPU for outputs that are late by the clock, or for work after watched calls."""
     return max(
         _late_ms(candidate.arrival_ms, alone.arrival_ms, TALK_SLACK_MS),
         _beside_calls_ms(candidate, candidate.reveal_busy_ms, candidate.reveal_ms, alone.reveal_ms),
@@ -91,11 +91,10 @@ def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
 
 
 def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: Sequence[float], usual_ms: Sequence[float]) -> float:
-    """How much more processor time the calls that were looked at take, each with what came after it, than all calls: at the median, and 0
-    within the slack.
+    """Median CPU time of watched calls, each with the work after it, minus the median call. 0 within the slack.
 
-    Which calls are looked at is drawn when they are over. A submission that puts off the work of some calls, depending on which were
-    looked at before, can lower the median of the calls and that of the work after them, but not this one.
+    The judge chooses the watched calls at random after they end. A submission that defers the work of some calls, depending on which were
+    watched before, can lower the median of the calls, and that of the work after them, but not this sum.
     """
     if not busy_ms or not usual_ms or not candidate.busy_ms:
         return 0.0
@@ -106,7 +105,7 @@ def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: 
 
 
 def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], in_block: int) -> float:
-    """Processor time that the candidate takes beyond the baseline while neither has a request, for each call; 0 within the slack."""
+    """CPU time per call that the candidate uses beyond the baseline while neither has a request. 0 within the slack."""
     if not candidate_ms or not baseline_ms:
         return 0.0  # on a GPU, where a worker waits awake
     more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
@@ -114,13 +113,13 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], i
 
 
 def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
-    """How much longer a call is than its claim, by single calls, or by whole requests less the slack of the talk."""
+    """How much longer a call is than its claim: by single calls, or by whole requests minus TALK_SLACK_MS."""
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
     return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
 
 
 def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
-    """What the claims leave out of a call, by the judge's measurement that shows most; 0 within its slack."""
+    """Time per call that the claims omit, by the measurement that shows most. 0 within its slack."""
     claim_ms = candidate.median_ms
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
     burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least, in_burst=True)
@@ -136,22 +135,22 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
 
 
 def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
-    """How much longer a call is than its claim: by whole requests, compared with the baseline's beside the candidate and alone, and by
-    single calls until the judge has its own copy of the answer."""
+    """How much longer a call is than its claim: by whole requests, compared with the baseline's in turns and alone, and by single calls
+    until the judge has its own copy of the output."""
     beside_ms = max(_trusted_beside_ms(baseline), _trusted_beside_ms(alone))
     return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms, least))
 
 
 def _beside_ms(side: TimingSide) -> float:
-    """What a request takes beyond the time that its worker claims for a call: the lowest decile, since other processes may delay most
-    requests. Not the least, since now and then an answer may be put off."""
+    """Time of a request beyond its worker's claim for the call: the lowest decile, since other processes may delay most requests. Not the
+    minimum, since an output may sometimes be deferred."""
     return _lowest_decile(side.wall_ms) - side.claim_ms - side.head_start_ms
 
 
 def _trusted_beside_ms(side: TimingSide) -> float:
-    """The same for the baseline, request by request, so that the spread of its calls, which may exceed the candidate's calls, drops out.
+    """Time beyond the baseline's claims, request by request, so the spread of its calls, which may exceed the candidate's calls, cancels.
 
-    A candidate could deceive this with a few long claims and short requests.
+    Not for a candidate, which could cheat with a few long claims and short requests.
     """
     count = len(side.samples_ms) // len(side.wall_ms)
     calls_ms = (statistics.mean(side.samples_ms[number * count :][:count]) for number in range(len(side.wall_ms)))
@@ -164,7 +163,7 @@ def _burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
-    """How far this claim may fall short of the judge's clock over single calls."""
+    """Slack of this claim against the judge's clock over single calls."""
     return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
 
 
@@ -176,21 +175,21 @@ def beyond_claim_ms(
     *,
     in_burst: bool = False,
 ) -> float:
-    """How much longer a call took by the judge's clock than its worker claims, in ms; 0 where that was not measured.
+    """How much longer a call took by the judge's clock than its worker claims, in ms; 0 if that was not measured.
 
-    `idle_ms` are the same requests without the call; `of` chooses the one of several times that counts. In a burst there are no events.
+    `idle_ms` are the same requests without the call. `of` chooses the time that counts. Bursts have no events.
     """
     claim_ms = side.median_ms + min(side.blank_ms, LAUNCH_GAP_MS) if in_burst else side.claim_ms
     return of(took_ms) - of(idle_ms) - claim_ms if took_ms and idle_ms else 0.0
 
 
 def least(times_ms: Sequence[float]) -> float:
-    """The least of requests whose answers are all compared: others on the machine delay most of them, and hasten none."""
+    """The minimum, for requests whose outputs are all compared: other programs delay most requests, and speed up none."""
     return min(times_ms)
 
 
 def second_least(times_ms: Sequence[float]) -> float:
-    """The same where some of several answers are compared, and the least could be had by luck."""
+    """The second smallest, for requests of which only some outputs are compared: a submission could get the minimum by luck."""
     return sorted(times_ms)[:2][-1]
 
 
@@ -203,5 +202,5 @@ def _lower_quartile(times_ms: Sequence[float]) -> float:
 
 
 def _upper_quartile(times_ms: Sequence[float]) -> float:
-    """Of few, the median: the most of them is anything."""
+    """The upper quartile; of few times the median, since the largest of few means little."""
     return sorted(times_ms)[(len(times_ms) * 3 - 1) // 4] if len(times_ms) >= 4 else statistics.median(times_ms)

@@ -1,6 +1,6 @@
-"""Workers of the extra baselines, which are timed on demand in the same turns: the reference under torch.compile.
+"""Workers of the extra baselines, which are timed on request in the same turns: the reference under torch.compile.
 
-They decide no verdict. A baseline that can't be compiled in time is left out, and the record says why.
+They decide no verdict. A baseline that does not compile in time is left out, and the record says why.
 """
 
 import logging
@@ -29,7 +29,7 @@ class ExtraBaselines:
         self._kinds = [kind for kind in dict.fromkeys(kinds) if kind != EAGER]
         self.workers: dict[str, WorkerClient] = {}
         self.failures: dict[str, str] = {}
-        """Why there is no worker of a kind that was asked for."""
+        """Why a requested kind has no worker."""
 
     def start(self, start_one: Callable[[str], WorkerClient]) -> None:
         """Start one worker of each kind."""
@@ -49,7 +49,7 @@ class ExtraBaselines:
 
 
 def call_once(worker: WorkerClient, memory: SharedMemory, arguments: Sequence[Any], deadline_s: float) -> None:
-    """One call, which may take as long as compiling does. Raises WorkerError."""
+    """Make one call, which may include compiling. Raises WorkerError."""
     inputs = InputSet(memory, arguments)
     worker.hand_over(inputs.allocations, deadline_s)
     worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)], keep=False)

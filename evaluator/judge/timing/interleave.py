@@ -14,7 +14,7 @@ from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol
-from evaluator.judge.timing.setup import Participants, TimedCase, room_bytes
+from evaluator.judge.timing.setup import MAX_SETS, Participants, TimedCase, room_bytes
 from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
@@ -22,9 +22,8 @@ from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker.protocol import ProtocolError
 
-MAX_SETS = 16
 FEW_CHANGED_SHARE = 0.5
-"""Share of draws of which a few values are changed: they take as long as others, and a cheap look at the inputs does not tell them."""
+"""Share of inputs of which a few values are changed. They take as long as others, and sampling the inputs does not detect them."""
 MAX_REASON_CHARS = 500
 
 _random = secrets.SystemRandom()
@@ -34,36 +33,43 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker says that it returned, and for what."""
+    """The output of a call, as the worker describes it, with the call's inputs."""
 
     inputs: InputSet
     arguments: list[Any]
     claimed: Any
     described: int
-    """How many tensors the worker describes."""
+    """Number of tensors that the worker describes."""
     call: int
-    """Which of the timed calls; 0 for one before them."""
+    """Number of the timed call; 0 for a call before them."""
     place: int | None = None
-    """Which of the answers of its block; None for a call that was asked for alone."""
+    """Position among the outputs of its block; None for a call on its own."""
 
 
 class Interleaver:
-    """The timed workers, and what they are called with."""
+    """The timed workers and their inputs."""
 
-    def __init__(self, participants: Participants, timed_case: TimedCase, protocol: TimingProtocol) -> None:
-        """Raises WorkerError, ProblemError."""
+    def __init__(
+        self, participants: Participants, timed_case: TimedCase, protocol: TimingProtocol, earlier: "Interleaver | None" = None
+    ) -> None:
+        """`earlier`: the interleaver of another case of the same participants, to share its flush and gates. Raises WorkerError,
+        ProblemError."""
+        self._earlier = earlier
         self._since = time.monotonic()
         self.few_changes = timed_case.few_changes
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
-        """What the candidate was given last. The baselines are given the same after it, and so show it nothing in shared memory."""
-        self.sets = self._make_sets()
+        """The candidate's last arguments. The baselines get the same afterwards, so shared memory shows the candidate nothing new."""
+        self.sets = self._make_sets(timed_case)
         is_flushed = self.on_device and protocol.is_cold
-        self.flush = L2Flush(self._memory, room_bytes(self.device), len(self.sets)) if is_flushed else None
+        self.flush: L2Flush | None = None
+        if is_flushed:
+            areas = MAX_SETS if timed_case.sharers > 1 else len(self.sets)
+            self.flush = earlier.flush if earlier else L2Flush(self._memory, room_bytes(self.device), areas)
         self.candidate, self.baseline = self._admit(participants.candidate), self._admit(participants.baseline)
         self.left_out: dict[str, str] = {}
-        """Why an extra baseline is not timed any more, by its kind."""
+        """Why an extra baseline is no longer timed, by its kind."""
         self.others: dict[str, TimedWorker] = {}
         for kind, other in participants.others.items():
             try:
@@ -71,39 +77,40 @@ class Interleaver:
             except WorkerError:
                 self.left_out[kind] = other.failure[:MAX_REASON_CHARS]
         self.calls = self.blocks = 0
-        """Those that count."""
+        """Calls and timing blocks that count."""
         self.length = 1
-        """Calls in a block."""
+        """Calls per timing block."""
 
     @property
     def timed_workers(self) -> list[TimedWorker]:
-        """All that are timed: the candidate, the baseline, and what is left of the extra baselines."""
+        """All timed workers: the candidate, the baseline, and the remaining extra baselines."""
         return [self.candidate, self.baseline, *self.others.values()]
 
     @property
     def example(self) -> list[Any]:
-        """Arguments as every call has them."""
+        """Example arguments of a call."""
         return self._arguments[0]
 
     @property
     def most_in_block(self) -> int:
-        """For how many calls there are inputs and flushes of their own."""
+        """Maximum calls per block: each needs inputs and a flush of its own."""
         return min(len(self.sets), self.flush.areas if self.flush else MAX_SETS)
 
-    def _make_sets(self) -> list[InputSet]:
-        """Memory in which both workers see the inputs of calls, at places that change."""
+    def _make_sets(self, timed_case: TimedCase) -> list[InputSet]:
+        """Memory in which both workers see the inputs of calls, at changing addresses."""
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
-        more = max(0, min(MAX_SETS, room_bytes(self.device) // max(nbytes, 1)) - 1)
+        more = max(0, min(MAX_SETS, timed_case.room_bytes // max(nbytes, 1)) - 1)
         return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
 
     def _admit(self, worker: WorkerClient) -> TimedWorker:
-        """A worker that sees the inputs of all, and has a gate that no other worker can close."""
-        gate = _working_gate(self._memory) if self.on_device else None
+        """Give a worker the shared inputs, and a gate that no other worker can close."""
+        known = self._earlier and next((each for each in self._earlier.timed_workers if each.worker is worker), None)
+        gate = known.gate if known else _working_gate(self._memory) if self.on_device else None
         timed = self._timed(worker, gate)
         shared = [allocation for one in self.sets for allocation in one.allocations]
-        worker.hand_over([*shared, *(self.flush.allocations if self.flush else [])], self._deadline_s)
-        if gate:
+        worker.hand_over([*shared, *(self.flush.allocations if self.flush and not known else [])], self._deadline_s)
+        if gate and not known:
             worker.request("gate", self._deadline_s, [gate.descriptor])
         return timed
 
@@ -113,14 +120,14 @@ class Interleaver:
         return TimedWorker(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
 
     def anew(self, timed: TimedWorker) -> TimedWorker:
-        """The same worker without its samples, to be given inputs of its own."""
+        """The worker without its samples, to be given inputs of its own."""
         fresh = self._timed(timed.worker, timed.gate)
         fresh.launch_lead = timed.launch_lead
         return fresh
 
     @contextmanager
     def sparing(self, timed: TimedWorker) -> Iterator[None]:
-        """Leave out an extra baseline that fails within the block; nothing else follows from that."""
+        """Drop an extra baseline that fails in the body of `with`, without other consequences."""
         try:
             yield
         except (WorkerError, BaselineFailedError, UnrecordableError) as error:
@@ -133,18 +140,18 @@ class Interleaver:
             timed.worker.end()
 
     def draw(self) -> list[Any]:
-        """New arguments, of which now and then a few values are changed."""
+        """New arguments. In some of them, a few values are changed."""
         arguments = self._case.inputs(fresh_seed(), self.device)
         if self.few_changes is not None and _random.random() < FEW_CHANGED_SHARE:
             return self.few_changes.either(arguments)
         return arguments
 
     def forget_arguments(self) -> None:
-        """Let go of the last arguments: there may be no memory for more."""
+        """Drop the last arguments: there may be no memory for more."""
         self._arguments = []
 
     def _given(self, timed: TimedWorker, count: int) -> list[list[Any]]:
-        """Arguments for so many calls: for a baseline beside the candidate those that the candidate was given last, otherwise new ones."""
+        """Arguments for `count` calls: a baseline beside the candidate gets the candidate's last ones, others get new ones."""
         beside = timed is self.baseline or timed in self.others.values()
         if not beside or len(self._arguments) != count:
             self._arguments = []
@@ -152,27 +159,27 @@ class Interleaver:
         return self._arguments
 
     def call(self, timed: TimedWorker) -> Answer:
-        """One call, which is no sample."""
+        """Make one call, which is no sample."""
         (arguments,) = self._given(timed, 1)
         inputs = _random.choice(self.sets)
         with self._blaming(timed):
             return Answer(inputs, arguments, *read_claim(timed.call(inputs, arguments)[2]), self.calls)
 
     def call_again(self, timed: TimedWorker, before: Answer, changes: FewChanges) -> Answer:
-        """One call, which is no sample, with a few elements of the inputs of the call before changed in their place."""
-        arguments = self._arguments[0] = changes.runs(before.arguments)
+        """Make one call, which is no sample, with a few elements of the previous call's inputs changed in place."""
+        arguments = self._arguments[0] = changes.changed(changes.in_place, before.arguments)
         with self._blaming(timed):
             return Answer(before.inputs, arguments, *read_claim(timed.call(before.inputs, arguments)[2]), self.calls)
 
     def warming_call(self, timed: TimedWorker) -> float:
-        """One call whose answer is not looked at; its time in ms, by the clock that samples are taken by."""
+        """Make one call, ignore its output, and return its time in ms, by the clock of the samples."""
         (arguments,) = self._given(timed, 1)
         with self._blaming(timed):
             wall_ms, event_ms, _ = timed.call(_random.choice(self.sets), arguments)
         return event_ms if self.on_device else wall_ms
 
     def block(self, timed: TimedWorker) -> list[Answer]:
-        """A block of calls that count."""
+        """Run a timing block that counts."""
         length = self.length
         sets = self.sets[:length] if self.protocol.replays else _random.sample(self.sets, length)
         given = list(zip(sets, self._given(timed, length), strict=True))
@@ -181,20 +188,20 @@ class Interleaver:
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[float]:
-        """What requests for blocks take that hold no call, each in ms, over the same inputs."""
+        """Times of requests for empty blocks, each in ms, over the same inputs."""
         given = list(zip(_random.sample(self.sets, self.length), self._given(timed, self.length), strict=True))
         while True:
             yield timed.host_blank(given)
 
     @contextmanager
     def _blaming(self, timed: TimedWorker) -> Iterator[None]:
-        """Raise BaselineFailedError for what a baseline's worker sends: it is not the candidate's fault."""
+        """Raise BaselineFailedError if a baseline's worker breaks the protocol: it is not the candidate's fault."""
         try:
             yield
         except ProtocolError as error:
             if timed is self.candidate:
                 raise
-            raise BaselineFailedError(f"the baseline's worker sent what it should not: {error}") from error
+            raise BaselineFailedError(f"the baseline's worker broke the protocol: {error}") from error
 
 
 def _working_gate(memory: SharedMemory) -> StreamGate | None:

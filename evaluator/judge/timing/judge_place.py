@@ -1,4 +1,4 @@
-"""Where the judge runs while calls are timed on a CPU: off the workers' cores, with all of its threads."""
+"""Keeps the judge, with all of its threads, off the workers' cores while calls are timed on a CPU."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from evaluator.sandbox.affinity import kept_to
 
 
 class JudgePlace:
-    """The judge's core during one timing; on a GPU, and where workers are kept to no cores, every place that it has anyway."""
+    """The judge's core during one timing. On a GPU, or if workers are not pinned, the judge keeps all of its cores."""
 
     def __init__(self, worker_cores: Sequence[int]) -> None:
         self._threads, self._allowed = torch.get_num_threads(), tuple(os.sched_getaffinity(0))
@@ -20,15 +20,15 @@ class JudgePlace:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the judge to its core, with as many of PyTorch's threads: another one would copy inputs on a worker's core. Neither its
-        core nor the workers' sleep meanwhile."""
+        """Pin the judge to its core, and limit PyTorch's threads to it: another thread would copy inputs on a worker's core. Keep its core
+        and the workers' awake."""
         awake = sorted({*self._cores, *self._worker_cores})
         with kept_to(self._cores), _threads(len(self._cores) or self._threads), kept_awake(awake):
             yield
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Within `kept`, give the judge all cores and threads back for work that takes long, while no call is timed."""
+        """Within `kept`, give the judge all cores and threads back for long work, while no call is timed."""
         with kept_to(self._allowed if self._cores else ()), _threads(self._threads):
             yield
 

@@ -1,19 +1,20 @@
 """One timing: candidate and baselines in workers of the same kind, in turns, over inputs that the candidate has not seen.
 
-Calls are timed in blocks, one request each; the timing protocol says how many calls a block has and what is measured. After a warm-up,
-blocks follow each other in random order until the stopping criterion is met: the speedup is known to 1 %, or the time is spent.
+Calls are timed in timing blocks, one request each. The timing protocol chooses the calls per block, and what is measured. After a warm-up,
+blocks run in random order until the stopping criterion is met: the speedup is known to 1 %, or the time limit is reached.
 
 On a GPU the time between two events in the worker is precise, but a claim. The judge checks it by its own clock, over calls that wait at
-its gate until all are enqueued, singly and in bursts. On the CPU the time is the judge's, less that of an empty request.
+its gate until all are enqueued, singly and in bursts. On the CPU the judge's clock counts, minus the time of an empty request.
 
-After any block of the candidate's, unannounced, the judge compares answers or watches the candidate's processes (spot_check). In the end
-the candidate is killed, and the baseline goes through the same alone (baseline_alone). The candidate's figures are held against these
+After random blocks of the candidate, the judge compares outputs or watches the candidate's processes (spot_check). In the end the judge
+kills the candidate, and times the baseline alone in the same way (baseline_alone). It compares the candidate's figures with these
 (cross_check).
 """
 
 import secrets
 import statistics
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge.timing.baseline_alone import BaselineAlone
@@ -21,7 +22,7 @@ from evaluator.judge.timing.cross_check import compare
 from evaluator.judge.timing.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.judge_place import JudgePlace
-from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions, room_bytes
+from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.timing.speedup import interval
 from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
 from evaluator.judge.timing.statistic import statistic_of, usual_statistic
@@ -31,59 +32,84 @@ from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks,
 from evaluator.results.evidence import TimingEvidence
 
 LONG_CALL_MS = 20.0
-"""Calls of this length need no launch lead: what the host takes for their first launch is a thousandth of them."""
+"""Calls of this length need no launch lead: their first launch takes a thousandth of it on the host."""
 STILL_SLOW_FACTOR = 5
 STILL_SLOW_MS = 20.0
-"""A candidate that was slow by far is so still where it takes so many times as long as the baseline, and so long. Of short calls three
-are too few: other programs may have lengthened two of them."""
+"""A very slow candidate of the rounds is still slow if it exceeds both: this multiple of the baseline's time, and this time. Three short
+calls would not show it: other programs may have lengthened two of them."""
 
 _random = secrets.SystemRandom()
 
 
 class UnfitProtocolError(Exception):
-    """The protocol that was asked for gives no time of this candidate or this baseline. No verdict follows from that."""
+    """The requested protocol can't time this candidate or this baseline. This decides no verdict."""
 
 
 class NotSlowError(Exception):
-    """The candidate, which was slow by far in the rounds, and so was asked for little, is not so in the timing. No verdict follows."""
+    """The candidate was very slow in the rounds, and so got few calls, but is not slow in the timing. This decides no verdict."""
 
 
 class UnevenError(Exception):
-    """The candidate had a launch lead, but its calls can't be held behind the gate: only the judge's clock has its host's time in it."""
+    """The candidate had a launch lead, but its calls can't be held behind the gate: only the judge's clock includes its host's time."""
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Figures of the interleaved calls, kept until the baselines were timed alone."""
+
+    warmed: WarmUp
+    gated_calls: GatedCalls | None
+    elsewhere_ms: float
+    stop: str
+    strayed: bool
 
 
 class TimingRun:
     """The timing of one candidate against its baselines."""
 
-    def __init__(self, participants: Participants, timed_case: TimedCase, options: TimingOptions) -> None:
-        """Raises WorkerError, ProblemError."""
+    def __init__(
+        self, participants: Participants, timed_case: TimedCase, options: TimingOptions, earlier: "TimingRun | None" = None
+    ) -> None:
+        """`earlier` is the timing of another case of the same participants. Raises WorkerError, ProblemError."""
+        self._room_bytes = timed_case.room_bytes
         self._options, self._memory, self._deadline_s = options, timed_case.memory, timed_case.deadline_s
         self._on_device = timed_case.on_device
         self._spending = participants.candidate.times.spending
         with self._spending("sharing"):
-            self._interleaver = Interleaver(participants, timed_case, options.protocol)
+            self._interleaver: Interleaver = Interleaver(
+                participants, timed_case, options.protocol, earlier._interleaver if earlier else None
+            )
             self._place = JudgePlace(options.cores)
-            self._spot_check = SpotCheck(self._interleaver, timed_case, self._place, is_slow=options.is_slow)
+            self._spot_check = SpotCheck(self._interleaver, timed_case, self._place, is_slow=options.is_slow, is_brief=options.is_brief)
             participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
+        self._beside: _Beside | None = None
+        """Set after candidate and baselines were timed in turns."""
 
     def run(self) -> TimingEvidence:
-        """Warm up, then time all until there are calls enough, then the baselines alone.
+        """Warm up, time all in turns, then the baselines alone. Raises as `time_in_turns` and `time_alone`."""
+        self.time_in_turns()
+        with self._spending("end of candidate"):
+            self._interleaver.candidate.worker.end()
+        return self.time_alone()
+
+    def time_in_turns(self) -> None:
+        """Warm up, then time candidate and baselines in turns until there are enough calls.
 
         Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, UnevenError, NotSlowError, WorkerError, ProtocolError,
         ProblemError, ReferenceFailedError.
         """
         try:
             with self._place.kept():
-                return self._run()
+                self._beside = self._time_in_turns()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
         except WrongAnswerError as error:
             if not self._options.protocol.replays:
                 raise
-            # The graph, which repeats what the host did once, may be at fault: the submission does not answer so when it is called.
-            raise UnfitProtocolError(f"replayed, its answer is another: {error}") from error
+            # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
+            raise UnfitProtocolError(f"a graph replay gives another output: {error}") from error
 
-    def _run(self) -> TimingEvidence:
+    def _time_in_turns(self) -> "_Beside":
         interleaver, candidate, cores = self._interleaver, self._interleaver.candidate, self._options.cores
         with self._spending("warm-up"):
             warmed = self._warm_up()
@@ -103,17 +129,27 @@ class TimingRun:
         if gated_calls:
             with self._spending("gated calls"):
                 self._run_gated(gated_calls)
-        with self._spending("end of candidate"):
-            candidate.worker.end()
+        return _Beside(warmed, gated_calls, elsewhere_ms, stop, strayed)
+
+    def time_alone(self) -> TimingEvidence:
+        """Time the baselines after the candidate has ended, and return the whole timing. Raises BaselineFailedError, WorkerError,
+        ProtocolError, ProblemError, ReferenceFailedError."""
+        with self._place.kept():
+            return self._time_alone()
+
+    def _time_alone(self) -> TimingEvidence:
+        assert self._beside is not None
+        interleaver, candidate, cores = self._interleaver, self._interleaver.candidate, self._options.cores
+        gated_calls, beside = self._beside.gated_calls, self._beside
         with self._spending("baseline alone"):
             baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
-            alone = baseline_alone.run(gated_calls)
+            alone = baseline_alone.run(gated_calls, brief=self._options.is_brief)
             blank_ms = baseline_alone.blank_ms(alone)
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
         gated, in_block = candidate.is_gated, interleaver.length
         timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
-        statistic = statistic_of(timing, cores, elsewhere_ms, interleaver.length)
+        statistic = statistic_of(timing, cores, beside.elsewhere_ms, interleaver.length)
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,
@@ -121,12 +157,12 @@ class TimingRun:
             "unflushed_bursts": candidate.samples.unflushed_bursts,
             "protocol": self._options.protocol.name,
             "cores": tuple(cores),
-            "strayed": strayed,
+            "strayed": beside.strayed,
             "calls_in_block": interleaver.length,
             "blocks": interleaver.blocks,
-            "warm_up_calls": warmed.calls,
-            "steady": warmed.steady,
-            "stop": stop,
+            "warm_up_calls": beside.warmed.calls,
+            "steady": beside.warmed.steady,
+            "stop": beside.stop,
             "statistic": statistic,
             "interval": interval(
                 candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed, statistic=statistic
@@ -137,10 +173,10 @@ class TimingRun:
         return timing.model_copy(update=observed)
 
     def _warm_up(self) -> WarmUp:
-        """Warm all workers up, and choose by their times how many calls a block has."""
+        """Warm all workers up, and choose the calls per block by their times."""
         interleaver = self._interleaver
-        warmed = warm_up(interleaver, is_slow=self._options.is_slow)
-        room = min(interleaver.most_in_block, room_bytes(self._memory.device) // max(self._spot_check.answer_bytes, 1))
+        warmed = warm_up(interleaver, is_slow=self._options.is_slow, is_brief=self._options.is_brief)
+        room = min(interleaver.most_in_block, self._room_bytes // max(self._spot_check.answer_bytes, 1))
         interleaver.length = self._options.protocol.calls_in_block(warmed.call_ms, max(room, 1))
         return warmed
 
@@ -148,15 +184,17 @@ class TimingRun:
         """The judge's own measurement on a GPU; on the CPU all times are the judge's."""
         if not self._on_device:
             return None
-        interleaver, seen = self._interleaver, self._spot_check
+        interleaver, seen, options = self._interleaver, self._spot_check, self._options
         areas = interleaver.flush.areas if interleaver.flush else None
-        supplies = Supplies(interleaver.sets, interleaver.draw, seen.outputs, seen.shapes, seen.sampler.draw, areas)
-        gated_calls = GatedCalls(self._memory, supplies, replayed=self._options.protocol.replays, is_slow=self._options.is_slow)
+        supplies = Supplies(interleaver.sets, interleaver.draw, seen.outputs, seen.shapes, seen.sampler.draw, self._room_bytes, areas)
+        gated_calls = GatedCalls(
+            self._memory, supplies, replayed=options.protocol.replays, is_slow=options.is_slow, is_brief=options.is_brief
+        )
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
 
     def _warm_blocks(self, gated_calls: GatedCalls | None, warmed: WarmUp) -> None:
-        """Blocks that don't count; on a GPU the launch lead is chosen by them."""
+        """Run blocks that don't count. On a GPU they decide the launch lead."""
         interleaver = self._interleaver
         if gated_calls and warmed.call_ms < LONG_CALL_MS:
             warm_blocks(interleaver)
@@ -166,23 +204,24 @@ class TimingRun:
             warm_blocks(interleaver)
 
     def _run_gated(self, gated_calls: GatedCalls) -> None:
-        """Raises UnevenError, and what a gated call does."""
+        """Raises UnevenError, and the errors of gated calls."""
         candidate = self._interleaver.candidate
         self._spot_check.in_bursts = True
-        self._interleaver.forget_arguments()  # bursts draw their own
+        self._interleaver.forget_arguments()  # bursts make their own
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:
             raise UnevenError
-        gated_calls.time_kernels(candidate)
+        if not self._options.is_brief:
+            gated_calls.time_kernels(candidate)
 
     def _is_still_slow(self) -> bool:
         candidate_ms, baseline_ms = (statistics.median(timed.samples_ms(0.0)) for timed in self._interleaver.timed_workers[:2])
         return candidate_ms > max(STILL_SLOW_FACTOR * baseline_ms, STILL_SLOW_MS)
 
     def _run_blocks(self) -> str:
-        """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""
+        """Run a block of each worker, in random order, until there are enough. Returns the reason to stop."""
         interleaver, options = self._interleaver, self._options
-        criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), is_slow=options.is_slow)
+        criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), is_slow=options.is_slow, is_brief=options.is_brief)
         start = time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length

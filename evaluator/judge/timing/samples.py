@@ -1,4 +1,4 @@
-"""What was measured of one worker: the samples of a timing and the other times that the judge holds against them."""
+"""The samples of one worker, and the other times that the judge compares them with."""
 
 import statistics
 import time
@@ -14,25 +14,25 @@ _CALLS = ("wall_ms", "at_s", "busy_ms", "ahead_ms")
 _REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
 _GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
 _STORED = (*_CALLS, *_REVEALS, *_GATED, "background_ms", "background_busy_ms")
-"""Lists that are stored as they are, by what they were taken of."""
+"""Lists that are stored unchanged, grouped by the calls that they belong to."""
 
 
 @dataclass
 class Samples:
-    """Times of one timed worker. What each list holds is said where it is stored (evaluator.results.evidence.TimingSide)."""
+    """Times of one timed worker. `evaluator.results.evidence.TimingSide` describes each list."""
 
     on_device: bool
-    """Whether calls run on a GPU; there a sample is an event time, otherwise a wall time."""
+    """Whether calls run on a GPU. There a sample is an event time, otherwise a wall time."""
     since: float = field(default_factory=time.monotonic)
     """The moment from which `at_s` counts."""
     event_ms: list[float] = field(default_factory=list)
-    """Time of each call by the events in the worker: precise, but a claim."""
+    """Time of each call by the worker's events: precise, but a claim."""
     wall_ms: list[float] = field(default_factory=list)
     at_s: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
     ahead_ms: list[float] = field(default_factory=list)
     host_ms: list[float] = field(default_factory=list)
-    """What launching each call of a block took the host: a claim too."""
+    """Host time to launch each call of a block: also a claim."""
     reveal_ms: list[float] = field(default_factory=list)
     reveal_busy_ms: list[float] = field(default_factory=list)
     arrival_ms: list[float] = field(default_factory=list)
@@ -43,25 +43,24 @@ class Samples:
     background_ms: list[float] = field(default_factory=list)
     background_busy_ms: list[float] = field(default_factory=list)
     unflushed: int = 0
-    """Timed calls in which the flush was left out."""
+    """Timed calls without their flush."""
     unflushed_bursts: int = 0
-    """The same of single calls and bursts behind the gate; they are no samples."""
+    """Single calls and bursts behind the gate without their flush. They are no samples."""
 
     def now_s(self) -> float:
-        """The present moment, as `at_s` counts."""
+        """The current time, as `at_s` counts."""
         return time.monotonic() - self.since
 
     def forget_calls(self) -> None:
-        """Drop all samples of calls: they were to warm up."""
+        """Drop all samples of calls: they were a warm-up."""
         self._clear(*_CALLS, "event_ms", "host_ms")
 
     def forget_reveals(self) -> None:
-        """Drop the times of reveals: they were to warm up."""
+        """Drop the times of reveals: they were a warm-up."""
         self._clear(*_REVEALS)
 
     def share_reveals(self, count: int) -> None:
-        """Give each of the last reveals, of the answers of one block, what all of them took on average: the first of them may do the work
-        that all calls of the block put off."""
+        """Give each of the last `count` reveals, all of one block, their mean time: the first one may do the deferred work of all calls."""
         for name in _REVEALS:
             times_ms: list[float] = getattr(self, name)
             if count and len(times_ms) >= count:
@@ -76,12 +75,12 @@ class Samples:
             getattr(self, name).clear()
 
     def call_ms(self, blank_ms: float) -> list[float]:
-        """Time of each call, less `blank_ms` for what a call takes that does nothing."""
+        """Time of each call minus `blank_ms`, the time of an empty call."""
         times_ms = self.event_ms if self.on_device else self.wall_ms
         return [max(took_ms - blank_ms, LEAST_MS) for took_ms in times_ms]
 
     def summary(self, blank_ms: float, head_start_ms: float) -> TimingSide:
-        """All of this for the record, with the quartiles of the calls."""
+        """All times for the record, with the quartiles of the calls."""
         samples_ms = self.call_ms(blank_ms)
         lower, median, upper = quartiles(samples_ms)
         return TimingSide(
@@ -98,7 +97,7 @@ class Samples:
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Lower quartile, median and upper quartile of at least one sample. None is beyond all samples, as that of two could be, which a
-    candidate would lower by one long call."""
+    """Lower quartile, median and upper quartile of at least one sample. All lie within the samples: otherwise, with two samples, one long
+    call could lower the lower quartile."""
     lower, median, upper = statistics.quantiles(samples, n=4) if len(samples) > 1 else list(samples) * 3
     return max(lower, min(samples)), median, min(upper, max(samples))

@@ -1,4 +1,4 @@
-"""What a timing is given: who is timed, what they answer, and how."""
+"""The parameters of a timing: the workers, their case, and options."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ from evaluator.problem.problem import ProblemCase
 
 ROOM_BYTES = 4 << 30
 ROOM_SHARE = 1 / 16
-"""Memory for inputs beyond the first's, as much for answers, and for flushes; of a small GPU no more than this share."""
+"""Memory for inputs beyond the first call's; as much for outputs, and for flushes. At most this share of a small GPU."""
+MAX_SETS = 16
 
 
 @dataclass(frozen=True)
@@ -31,20 +32,27 @@ class Participants:
 
 @dataclass(frozen=True)
 class TimedCase:
-    """What all participants are asked, and how the judge knows a right answer."""
+    """The case of all participants, and the means to check outputs."""
 
     case: ProblemCase
     oracle: Oracle
     form: Any
-    """What an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
+    """The form of the output (evaluator.judge.correctness.output_structure.form_of)."""
     memory: SharedMemory
     deadline_s: float
-    """Of each request."""
+    """Timeout of each request."""
     known_errors: tuple[KnownErrors, ...] = ()
-    """Of each output, as the rounds have found them; none where they are not known."""
+    """Errors of each output in the rounds; empty if they are not known."""
 
     few_changes: FewChanges | None = None
-    """Changes few values of a draw, as rounds have shown that there is a right answer to; None for none."""
+    """Changes a few values of the inputs, in ways for which the rounds had a right answer; None for no changes."""
+    sharers: int = 1
+    """Number of timed cases that hold memory at the same time."""
+
+    @property
+    def room_bytes(self) -> int:
+        """Maximum memory for inputs, and for outputs, of several calls in a row."""
+        return room_bytes(self.memory.device) // self.sharers
 
     @property
     def on_device(self) -> bool:
@@ -54,21 +62,23 @@ class TimedCase:
 
 @dataclass(frozen=True)
 class TimingOptions:
-    """How a timing goes."""
+    """Options of a timing."""
 
     protocol: TimingProtocol
     launch_lead: bool = True
-    """Whether the candidate may have a launch lead, where the protocol gives one."""
+    """Whether the candidate may have a launch lead, if the protocol gives one."""
     cores: Sequence[int] = ()
-    """On the CPU: the cores that the workers are kept to, and the judge's thread while it times them."""
+    """On the CPU: the cores that workers are pinned to, and the judge's thread while it times them."""
     is_slow: bool = False
-    """Whether the candidate's calls are slow by far, as the rounds have seen: it is asked for as few as can be."""
+    """Whether the candidate was very slow in the rounds: then it gets as few calls as possible."""
+    is_brief: bool = False
+    """Whether this is one of several cases, and gets little time."""
     look: Callable[[], object] = lambda: None
     """Called between blocks, while nothing is timed."""
 
 
 def room_bytes(device: torch.device) -> int:
-    """How much memory inputs may take, or answers, so that there can be several calls in a row."""
+    """Maximum device memory for the inputs of one case, and for its outputs."""
     if device.type != "cuda":
         return ROOM_BYTES // 4
     return min(ROOM_BYTES, int(ROOM_SHARE * torch.cuda.get_device_properties(device).total_memory))

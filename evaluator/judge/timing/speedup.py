@@ -1,9 +1,9 @@
 """The speedup, its confidence interval, and which samples are outliers.
 
-Candidate and baseline are timed in turns, a block of calls each. The interval is the percentile bootstrap's, and draws whole pairs of
-blocks (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13). So what both blocks of a pair have in common,
-like the GPU's clock at that moment, cancels in their ratio. Samples are smoothed by the clock's resolution; without that, the interval
-of times that come in steps would be too narrow.
+Candidate and baseline are timed in turns, one timing block each. The interval is a percentile bootstrap over whole pairs of blocks (Efron
+and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13). So common influences on both blocks of a pair, such as the GPU's
+clock, cancel in their ratio. Samples are smoothed by the clock's resolution: without this, the interval of times that come in steps would
+be too narrow.
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,28 @@ from evaluator.results.evidence.timing import Statistic
 
 CONFIDENCE = 0.95
 WIDTH = 0.01
-"""Of a narrow interval, at the most, as a share of the ratio."""
+"""Maximum width of a narrow interval, as a share of the ratio."""
 RESAMPLES = 400
 MOST_DRAWN = 512
-"""Samples of each worker drawn for one resample; with more, the spread is taken to fall with the root of their number."""
+"""Maximum samples of each worker in one resample. For more samples, the spread is taken to fall with the square root of their number."""
 FENCE = 3.0
-"""Interquartile ranges beyond a quartile from which on a sample is marked (Tukey's outer fence)."""
+"""A sample is marked if it is more than this many interquartile ranges beyond a quartile (Tukey's outer fence)."""
 SHARES: dict[Statistic, float] = {"median": 0.5, "lower_quartile": 0.25}
 
 Times = NDArray[np.float64]
 
 
 def speedup_of(runtime_ms: float | None, baseline_ms: float | None) -> float | None:
-    """The baseline's time divided by the candidate's; None where either is not known."""
+    """The baseline's time divided by the candidate's; None if either is unknown."""
     return baseline_ms / runtime_ms if baseline_ms and runtime_ms else None
 
 
 def interval(
     candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True, statistic: Statistic = "median"
 ) -> tuple[float, float]:
-    """The 95 % confidence interval of the speedup: this statistic of the baseline's samples over that of the candidate's.
+    """The 95 % confidence interval of the speedup: this statistic of the baseline's samples divided by the candidate's.
 
-    Samples are in the order of their blocks, as many in each. Unpaired, each of the baseline's samples is a block of its own.
+    Samples are in the order of their blocks, with equally many in each. Unpaired, each of the baseline's samples is a block of its own.
     """
     generator = np.random.default_rng()
     candidate = _in_blocks(candidate_ms, blocks)
@@ -58,7 +58,7 @@ def is_narrow(found: tuple[float, float]) -> bool:
 
 
 def outliers(samples_ms: Sequence[float]) -> tuple[int, ...]:
-    """Positions of the samples beyond Tukey's outer fences; they are kept."""
+    """Positions of the samples beyond Tukey's outer fences. These samples still count."""
     times = np.asarray(samples_ms, dtype=np.float64)
     if len(times) < 4:
         return ()
@@ -68,23 +68,23 @@ def outliers(samples_ms: Sequence[float]) -> tuple[int, ...]:
 
 
 def step(samples_ms: Sequence[float]) -> float:
-    """The clock's resolution as far as samples show it: the least difference between two that differ; 0 where none do."""
+    """The clock's resolution as samples show it: the smallest difference between two different samples; 0 if all are equal."""
     differences = np.diff(np.unique(np.asarray(samples_ms, dtype=np.float64)))
     return float(differences.min()) if len(differences) else 0.0
 
 
 def _quantile(times: Times, share: float, axis: int | None = None) -> Times:
-    """As evaluator.judge.timing.samples.quartiles has it."""
+    """The quantile, defined as in evaluator.judge.timing.samples.quartiles."""
     return np.asarray(np.quantile(times, share, axis=axis, method="weibull"), dtype=np.float64)
 
 
 def _in_blocks(samples_ms: Sequence[float], blocks: int) -> Times:
-    """Shape (blocks, samples of one)."""
+    """The samples with shape (blocks, samples per block)."""
     return np.asarray(samples_ms, dtype=np.float64).reshape(blocks, -1)
 
 
 def _draw(times: Times, generator: np.random.Generator) -> tuple[NDArray[np.int64], float]:
-    """The blocks of each resample, shape (RESAMPLES, blocks drawn), and how much closer to the median a resample of all blocks would be."""
+    """The blocks of each resample, shape (RESAMPLES, blocks); and the factor by which resamples of all blocks are closer to the median."""
     blocks, length = times.shape
     count = max(1, min(blocks, MOST_DRAWN // length))
     return generator.integers(0, blocks, (RESAMPLES, count)), float(np.sqrt(count / blocks))

@@ -23,9 +23,9 @@ from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
 
 SPIN_S = 0.1
-"""How long the judge waits awake for an answer on a GPU machine. On the CPU that would take a processor from the submission."""
+"""How long the judge waits awake for a reply on a GPU machine. On the CPU that would take a core from the submission."""
 MOST_PATIENCE_S = 0.5
-"""Calls behind the gate may take this long to be enqueued, or SPIN_S, or twice as long as the last ones: the middle one of the three."""
+"""Time limit for enqueueing calls behind the gate: twice the last time, but from SPIN_S to this."""
 MAX_REASON_CHARS = 500
 
 
@@ -39,67 +39,66 @@ class TimedWorker:
 
     worker: WorkerClient
     deadline_s: float
-    """Of every request: its calls are few enough to take some milliseconds together."""
+    """Timeout of every request. Its calls take some milliseconds together."""
     flush: L2Flush | None
-    """None on the CPU, and where the cache is not emptied before calls."""
+    """None on the CPU, and if the protocol does not flush the cache before calls."""
     gate: StreamGate | None = None
-    """None on the CPU, and where the device can't have one."""
+    """None on the CPU, and if the device does not support one."""
     held: bool = True
-    """Whether calls can be held behind the gate, where there is one."""
+    """Whether calls can be held behind the gate, if there is one."""
     waits: bool = False
-    """Whether forward() has been seen to wait for the device."""
+    """Whether forward() was observed to wait for the device."""
     device: torch.device | None = None
-    """The GPU; None on the CPU. Where there is a flush, its device counts."""
+    """The GPU; None on the CPU. If there is a flush, its device counts."""
     replays: bool = False
     """Whether calls are replays of graphs."""
     launch_lead: LaunchLead = NONE
-    """Given before each call of a block that is timed by itself; none where the host's time counts."""
+    """Lead before each call that is timed by itself; NONE if the host's time counts."""
     copies: bool = False
-    """Whether answers of a block are copied: because they share memory, as the worker says, or because it was told to."""
+    """Whether the worker copies the outputs of a block: because they share memory, as it says, or because it was told to."""
     since: float = field(default_factory=time.monotonic)
     """The moment that samples are counted from."""
     queued_s: float = 0.0
-    """How long enqueueing took, by the judge's clock, for each of the last calls that were held behind the gate."""
+    """Enqueueing time per call, by the judge's clock, of the last calls behind the gate."""
     claims: list[ClaimedTensor] = field(default_factory=list)
     """The tensors that the reference returns, as the worker describes them."""
     described: int = 0
-    """How many tensors the worker describes."""
+    """Number of tensors that the worker describes."""
 
     def __post_init__(self) -> None:
         pid = self.worker.channel.peer_pid
         self.samples = Samples(self._gpu is not None, self.since)
         self._recorded: set[str] = set()
         self._busy_ms = self._answered_at = 0.0
-        """On the CPU, of the last request: the processor time of the process for each of its calls, and when its answer came, or the last
-        of its answers was revealed."""
+        """The last request on the CPU: the process's CPU time per call in ms, and the time in s of its reply or last reveal."""
         self._calls = 1
-        """Of the last request for calls."""
+        """Calls of the last request for calls."""
         self._cpu_time = CpuTime(pid) if pid and self._gpu is None else None
-        """On the CPU only: a worker on a GPU waits awake."""
+        """On the CPU only, since a worker on a GPU waits awake."""
 
     @property
     def _gpu(self) -> torch.device | None:
         return self.flush.device if self.flush is not None else self.device
 
     def call(self, inputs: InputSet, arguments: Sequence[Any]) -> tuple[float, float, Message]:
-        """One call: wall time by the judge's clock and the worker's event time (0 on the CPU), both in ms, and the answer."""
+        """Make one call. Returns the wall time by the judge's clock and the worker's event time (0 on the CPU), in ms, and the reply."""
         if self._gpu is None:
             wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
         wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self._orders(1)[0])
         event_ms = max(claimed_ms(answer), LEAST_MS)
         if event_ms > wall_ms + LEAST_MS:
-            raise ProtocolError("a call does not take longer than the request for it")
+            raise ProtocolError("a call can't take longer than its request")
         return wall_ms, event_ms, answer
 
     def block(self, given: Given, *, apart: bool) -> list[Any]:
-        """Calls that count, in one request on a GPU: each timed by itself (`apart`), or all together. Returns their answers."""
+        """Make calls that count, in one request on a GPU, timed one by one (`apart`) or together. Returns their outputs."""
         cycles = self.launch_lead.cycles if apart else 0
         fields = {"flushes": self._orders(len(given)), "apart": apart, "head_start": cycles, "copies": self.copies and apart}
         return self._take("block", given, len(given) if apart else 1, **fields)
 
     def host_block(self, given: Given) -> list[Any]:
-        """Calls that count, in one request on the CPU, and one sample, which is the mean of them. Returns their answers."""
+        """Make calls that count, in one request on the CPU, and take their mean as one sample. Returns their outputs."""
         at_s = self.samples.now_s()
         wall_ms, message = self._ask("host_block", given, sets=list(range(len(given))))
         self.samples.wall_ms.append(wall_ms / len(given))
@@ -108,12 +107,12 @@ class TimedWorker:
         return block_answers(message, len(given))
 
     def blank(self, count: int) -> list[float]:
-        """Event times of a block of so many calls, each an empty kernel timed by itself, in ms."""
+        """Event times of a block of `count` empty kernels, each timed by itself, in ms."""
         _, answer = self._ask_now("blank", (), flushes=self._orders(count), head_start=self.launch_lead.cycles)
         return claimed_times_ms(answer, count)
 
     def replay(self, given: Given) -> list[Any]:
-        """One replay of a graph of these calls, recorded before the first. Returns their answers; raises UnrecordableError too."""
+        """Replay a graph of these calls once; record it before the first replay. Returns their outputs. Also raises UnrecordableError."""
         self._require_recording(f"block of {len(given)}", given, None, calls=True)
         return self._take("replay", given, 1, name=f"block of {len(given)}")
 
@@ -122,7 +121,7 @@ class TimedWorker:
         wall_ms, message = self._ask(kind, given, sets=list(range(len(given))), **fields)
         event_ms = [max(took_ms, LEAST_MS) for took_ms in claimed_times_ms(message, times)]
         if sum(event_ms) > wall_ms + LEAST_MS * times:
-            raise ProtocolError("calls do not take longer than the request for them")
+            raise ProtocolError("calls can't take longer than their request")
         answers = block_answers(message, len(given))
         self.samples.wall_ms.append(wall_ms / len(given))
         self.samples.event_ms += [took_ms * times / len(given) for took_ms in event_ms]
@@ -133,7 +132,7 @@ class TimedWorker:
         return answers
 
     def _require_recording(self, name: str, given: Given, places: Sequence[Any] | None, *, calls: bool) -> None:
-        """Have these calls, each with the copying of its answer to its place, recorded once as a graph. Raises UnrecordableError."""
+        """Have these calls, each with the copy of its output to its place, recorded once as a graph. Raises UnrecordableError."""
         if name in self._recorded:
             return
         self._describe(given, keep=not calls)
@@ -148,20 +147,20 @@ class TimedWorker:
         self._recorded.add(name)
 
     def check_flush(self, calls: int = 1) -> None:
-        """Count the last `calls` where a flush was left out. Looking takes a while: not before answers have been revealed."""
+        """Count the last `calls` as unflushed if a flush is missing. This takes a while, so do it after outputs were revealed."""
         self.samples.unflushed += calls * (not self.is_flushed())
 
     def is_flushed(self) -> bool:
-        """Whether the last call, or each call of a burst, came after its flush; True on the CPU, where there is none."""
+        """Whether the last call, or each call of a burst, had its flush; True on the CPU, which has none."""
         return self.flush is None or self.flush.done()
 
     def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False, flushed: bool = True) -> float:
-        """Calls back to back over these sets, each after a flush unless `flushed` is False: the wall time of one of them, in ms.
+        """Make calls back to back over these sets, each after a flush unless `flushed` is False. Returns the wall time per call, in ms.
 
-        Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the worker does everything else
-        and copies its last answer, which has not been revealed. Behind the gate, where there is one, this is the device's time and not
-        the host's, unless forward() waits for the device; then a wait replaces each call that is left out. With `kernels`, the worker
-        times each kernel for the record, which makes the calls slower.
+        Each output is copied to its place; if that is None, the last output is kept. Without `calls`, the worker does everything else,
+        and copies its last output, which has not been revealed. Behind a gate, this is the device's time and not the host's, unless
+        forward() waits for the device; then a wait replaces each omitted call. With `kernels`, the worker times each kernel for the
+        record, which makes the calls slower.
         """
         name = f"{'burst' if calls else 'idle burst'} of {len(given)}" if self.replays and not kernels else None
         if name is not None:
@@ -179,7 +178,7 @@ class TimedWorker:
         return took_ms / len(given)
 
     def _orders(self, count: int) -> list[dict[str, Any] | None]:
-        """What to flush with before each of so many calls."""
+        """The flush orders before each of `count` calls."""
         return [None] * count if self.flush is None else list(self.flush.order(count))
 
     @property
@@ -188,13 +187,13 @@ class TimedWorker:
         return self.gate is not None and self.held and not self.waits
 
     def host_blank(self, given: Given) -> float:
-        """Wall time of a block that is asked for no call, in ms: for the rest it is one over these sets."""
+        """Wall time of an empty block over these sets, in ms."""
         return self._ask("host_block", given, sets=[])[0]
 
     @contextmanager
     def revealing(self) -> Iterator[None]:
-        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, or since the reveal of another answer of
-        its block, to which no other load adds."""
+        """Time a reveal: on a GPU by the clock; on the CPU by the CPU time since the reply or the block's previous reveal, which other load
+        does not lengthen."""
         start = time.perf_counter()
         yield
         now = time.perf_counter()
@@ -208,22 +207,21 @@ class TimedWorker:
             self.samples.reveal_ms.append((now - start) * 1e3)
 
     def watch(self, longest_s: float) -> None:
-        """Note the processor time that the worker's processes go on using after a block, for each of its calls, within `longest_s` for each
-        of them; on the CPU only."""
+        """Note the CPU time that the worker's processes use after a block, per call, for at most `longest_s` per call. On the CPU only."""
         if self._cpu_time is not None:
             self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s * self._calls) / self._calls)
             self.samples.background_busy_ms.append(self._busy_ms)
 
     def elsewhere_ms(self) -> float:
-        """Processor time so far of the worker's processes but the one that is called; 0 on a GPU."""
+        """CPU time so far of the worker's processes, except the called one; 0 on a GPU."""
         return self._cpu_time.elsewhere_ms() if self._cpu_time else 0.0
 
     def strays(self, cores: Collection[int]) -> bool:
-        """Whether one of the worker's threads may run outside of these cores, to which it is kept; on a GPU it is kept to none."""
+        """Whether one of the worker's threads may run outside of these cores, to which it is pinned. Workers on a GPU are not pinned."""
         return bool(cores) and self._cpu_time is not None and not self._cpu_time.cores() <= set(cores)
 
     def samples_ms(self, blank_ms: float) -> list[float]:
-        """Time of each call. `blank_ms`, which a call takes that does nothing, is taken off unless the host's time counts."""
+        """Time of each call, minus `blank_ms`, the time of an empty call, unless the host's time counts."""
         return self.samples.call_ms(self._taken_off_ms(blank_ms))
 
     def summary(self, blank_ms: float) -> TimingSide:
@@ -234,10 +232,10 @@ class TimedWorker:
         return blank_ms if self._gpu is None or self.launch_lead.cycles else 0.0
 
     def _ask(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
-        """Make a request about inputs that reach their memory only when the clock runs: its time in ms, and the answer.
+        """Make a request whose inputs are copied only when the clock runs. Returns its time in ms, and the reply.
 
-        On the CPU copying inputs takes about as long as a call may, and never the same; there the clock starts after it, and what the
-        worker does meanwhile is counted as processor time.
+        On the CPU, copying inputs may take as long as a call, and its time varies. There the clock starts after the copy, and the CPU time
+        that the worker uses meanwhile is counted.
         """
         if given:
             self._describe(given)
@@ -263,7 +261,7 @@ class TimedWorker:
 
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         reset_persisting()
-        torch.cuda.synchronize(device)  # nothing of the judge's own runs into the worker's time
+        torch.cuda.synchronize(device)  # so that the judge's own work is not in the worker's time
         start = time.perf_counter()
         fill(given)
         if self.flush is not None:
@@ -273,7 +271,7 @@ class TimedWorker:
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_behind(self, gate: StreamGate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
-        """A burst behind the gate: its time in ms, and the answer. The clock starts when all is enqueued, or when patience ends."""
+        """Run a burst behind the gate. Returns its time in ms, and the reply. The clock starts when all is enqueued, or at a time limit."""
         copy, copies = filling(given), sum(len(inputs.allocations) for inputs, _ in given)
         reset_persisting()
         torch.cuda.synchronize(gate.device)
@@ -301,5 +299,5 @@ class TimedWorker:
         return took_ms, answer
 
     def _describe(self, given: Given, *, keep: bool = False) -> None:
-        """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
+        """Tell the worker where the inputs will be, and whether to keep its last output."""
         self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given], keep=keep)

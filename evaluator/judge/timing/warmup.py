@@ -1,4 +1,4 @@
-"""The warm-up of a timing: calls until times are steady, then blocks that don't count, by which the launch lead is chosen."""
+"""The warm-up of a timing: calls until times are steady, then timing blocks that don't count, to choose the launch lead."""
 
 import statistics
 import time
@@ -11,10 +11,12 @@ from evaluator.judge.timing.timed_worker import TimedWorker
 
 WARM_UP_CALLS = 4
 STEADY_SHARE = 0.02
-"""Warm-up ends when, for every worker, the medians of the last WARM_UP_CALLS calls and of those before them differ by no more than this."""
+"""Warm-up ends when, for every worker, the medians of the last WARM_UP_CALLS calls and of the ones before differ by this share or less."""
 WARM_UP_S = 0.3
 MOST_WARM_UP_CALLS = 100
-"""It ends then in any case, with WARM_UP_CALLS done."""
+"""Time limit of the warm-up, after WARM_UP_CALLS calls."""
+BRIEF_WARM_UP_S = 0.05
+"""The time limit in one of several cases: the earlier ones have warmed the device."""
 
 
 @dataclass(frozen=True)
@@ -22,22 +24,22 @@ class WarmUp:
     """The result of a warm-up."""
 
     calls: int
-    """Of each worker."""
+    """Calls of each worker."""
     steady: bool
     """Whether times were steady before the warm-up's time was over."""
     call_ms: float
-    """What the slowest worker's calls took in the end."""
+    """Time of the slowest worker's last calls."""
 
 
-def warm_up(interleaver: Interleaver, *, is_slow: bool = False) -> WarmUp:
-    """Call all workers in turns until their times are steady, or the time for that is over; a candidate that `is_slow` once.
+def warm_up(interleaver: Interleaver, *, is_slow: bool = False, is_brief: bool = False) -> WarmUp:
+    """Call all workers in turns until their times are steady, or the time limit is reached. Call a candidate that `is_slow` once.
 
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
-    start = time.monotonic()
+    start, most_s = time.monotonic(), BRIEF_WARM_UP_S if is_brief else WARM_UP_S
     times: list[tuple[TimedWorker, list[float]]] = [(timed, []) for timed in interleaver.timed_workers]
     calls, steady = 0, False
-    while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < WARM_UP_S):
+    while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < most_s):
         calls += 1
         for timed, times_ms in times:
             with interleaver.sparing(timed):
@@ -52,7 +54,7 @@ def warm_up(interleaver: Interleaver, *, is_slow: bool = False) -> WarmUp:
 
 
 def is_steady(times_ms: Sequence[float]) -> bool:
-    """Whether the last WARM_UP_CALLS took as long as those before them."""
+    """Whether the last WARM_UP_CALLS took as long as the previous ones."""
     last, before = times_ms[-WARM_UP_CALLS:], times_ms[-2 * WARM_UP_CALLS : -WARM_UP_CALLS]
     if len(before) < WARM_UP_CALLS:
         return False
@@ -61,7 +63,7 @@ def is_steady(times_ms: Sequence[float]) -> bool:
 
 
 def warm_blocks(interleaver: Interleaver) -> None:
-    """A block of each worker that does not count."""
+    """Run one timing block of each worker that does not count."""
     for timed in interleaver.timed_workers:
         with interleaver.sparing(timed):
             interleaver.block(timed)
@@ -69,10 +71,10 @@ def warm_blocks(interleaver: Interleaver) -> None:
 
 
 def give_launch_lead(interleaver: Interleaver, probe: Callable[[TimedWorker], None], answer_bytes: int, *, candidate_may: bool) -> None:
-    """Give workers a launch lead by what a block that does not count says of the host; `probe` tells whether a worker can be held.
+    """Give workers a launch lead, from the host's time in a block that does not count. `probe` tells whether a worker can be held.
 
-    The baselines have it whatever the candidate does, which gains nothing by going without. Nobody has it where this machine has no gate,
-    the reference itself can't be held behind it, or calls are not timed one by one.
+    The baselines have it even if the candidate has none, so the candidate gains nothing by avoiding it. No worker has it if this machine
+    has no gate, the reference itself can't be held behind it, or calls are not timed one by one.
     """
     candidate, baseline = interleaver.candidate, interleaver.baseline
     if candidate.gate is None or not interleaver.protocol.times_each_call:

@@ -1,1 +1,1 @@
-"""The judge's end of its workers: how they are started and asked, and the memory that they share with the judge."""
+"""The judge's side of its workers: starting them, sending requests, and memory shared with them."""

@@ -1,4 +1,4 @@
-"""Builds for one worker, made while it waits for the answer to its build request."""
+"""Builds for one worker, while it waits for the reply to its build request."""
 
 import contextlib
 import os
@@ -19,34 +19,34 @@ from evaluator.results.evidence import BuildEvidence
 from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_BUILDS = 32
-"""Extensions that one submission may ask for."""
+"""Maximum builds that one submission may request."""
 MAX_BUILDING_S = 900.0
-"""Time that all builds may take: once it is spent, a further one is refused. The last one may take as long as the builder lets it."""
+"""Maximum total time of builds: afterwards a further one is refused. The last one may take as long as the builder allows."""
 MAX_BUILDS_OUTPUT_CHARS = 256 << 10
-"""Kept of the compilers' output in all builds of a submission. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
+"""Maximum stored compiler output of a submission's builds. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
 KEPT_DIAGNOSTICS = 5
 MAX_ANSWER_CHARS = 50_000
-"""Of the compilers' output, what the worker is sent."""
+"""Maximum compiler output that is sent to the worker."""
 MAX_REASON_CHARS = 4000
-"""Kept of why a build request is not valid; the names of its fields are the worker's."""
+"""Maximum length of the reason why a build request is invalid, since the worker chooses the names of its fields."""
 
 
 class NeedsDeviceError(Exception):
-    """The submission got as far as it can get without a GPU: its CUDA sources compile."""
+    """The submission can't go on without a GPU. Its CUDA sources compile."""
 
 
 class Builds(Protocol):
-    """What makes a worker's builds: a Builder, or a wrapper of one."""
+    """Makes a worker's builds: a Builder, or a wrapper of one."""
 
     def holds(self, request: BuildRequest) -> bool:
-        """Whether `build` would answer at once."""
+        """Whether `build` would return at once."""
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """The outcome of a request."""
 
 
 class BuildBroker:
-    """Takes one worker's build requests to the builder, and keeps their evidence in `builds`."""
+    """Passes one worker's build requests to the builder, and keeps their evidence in `builds`."""
 
     def __init__(
         self,
@@ -57,24 +57,24 @@ class BuildBroker:
         report: Callable[[str], None],
         stage: Callable[[], str],
     ) -> None:
-        """The device's lock is given up while a compiler runs. With `no_device`, CUDA sources may be compiled but not run. `report` is
-        told when compilers begin, and of the worker's `stage` when they have ended."""
+        """The device's lock is released while a compiler runs. no_device: CUDA sources may be compiled but not run. `report` is called when
+        compilers begin, and with the worker's `stage` when they have ended."""
         self._stage = stage
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
         self._building_s = 0.0
-        """What its builds have taken, without what they waited for."""
+        """Total time of its builds, without waiting."""
         self.builds: list[BuildEvidence] = []
         self.source = SourceMap("")
-        """The submission, whose lines the evidence names."""
+        """Maps to the submission's lines, which the evidence names."""
 
     def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
         """Build for another evaluation from now on."""
         self._lock, self._times, self._report, self.builds = lock, times, report, []
 
     def serve(self, request: Any, send: Callable[[Message, Sequence[int]], None]) -> None:
-        """Build what is requested, and send the answer with the descriptor of the shared object.
+        """Make the requested build, and send the reply with the descriptor of the shared object.
 
-        Raises ProtocolError, NeedsDeviceError, and what `send` raises.
+        Raises ProtocolError, NeedsDeviceError, and the errors of `send`.
         """
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
@@ -95,7 +95,7 @@ class BuildBroker:
                 os.close(outcome.object_fd)
 
     def note(self, evidence: BuildEvidence) -> None:
-        """Add a build to the evidence, with no more of the compilers' output than there is room for."""
+        """Add a build to the evidence, and shorten the compilers' output to the limit."""
         room = max(MAX_BUILDS_OUTPUT_CHARS - sum(len(build.output) for build in self.builds), 0)
         if len(evidence.output) > room:
             evidence = evidence.model_copy(

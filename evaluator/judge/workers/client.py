@@ -1,4 +1,4 @@
-"""The judge's end of one worker: requests with deadlines, their answers, and every way in which a worker can fail to answer."""
+"""The judge's side of one worker: requests with timeouts, their replies, and all failures of a worker."""
 
 import contextlib
 import os
@@ -27,21 +27,21 @@ from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
 
 GONE_WITHIN_S = 10.0
-"""How long a worker that has been killed may take to be gone."""
+"""Maximum time for a killed worker to end."""
 EXIT_GRACE_S = 5.0
-"""How long a worker that closed its channel may take to end."""
+"""Maximum time for a worker that closed its channel to end."""
 
 
 class WorkerError(Exception):
-    """The worker did not do what was asked; the evidence is in its client."""
+    """The worker failed a request. The evidence is in its client."""
 
 
 Recorded = Literal["launches", "interpreted"]
-"""What is noted in a worker's launch table: launches on a GPU, or the kernels that a DSL runs on the CPU, as Triton's interpreter does."""
+"""Kind of entries in a worker's launch table: launches on a GPU, or kernels that a DSL runs on the CPU, such as Triton's interpreter."""
 
 
 class WorkerClient:
-    """One confined worker. `stage` names what is being asked of it, for the evidence.
+    """One sandboxed worker. `stage` names the current step, for the evidence.
 
     After a WorkerError, `exception`, `exit` or `protocol_error` says what happened.
     """
@@ -60,19 +60,19 @@ class WorkerClient:
         no_device: bool,
         report: Callable[[str], None],
     ) -> None:
-        """`limits` are those that it was started under; the last five are the BuildBroker's."""
+        """`limits` are those of its sandbox. The last five parameters are the BuildBroker's."""
         self.stage, self.times = "start", times
         self.confined, self.channel, self.launches, self.lock, self._limits = confined, channel, launches, lock, limits
         self.ended = False
         """Whether the judge has ended it."""
         self.evaluations = 1
-        """How many it has belonged to."""
+        """Number of evaluations that it has belonged to."""
         self.exception: ExceptionEvidence | None = None
         self.exit: ExitEvidence | None = None
         self.protocol_error = ""
         self.kernel_times: KernelTimes | None = None
         self.first_line = 1
-        """Line, from 1, of the file handed in on which the source to be loaded begins: the evidence names lines of that file."""
+        """Line, from 1, of the submitted file on which the loaded source begins: the evidence names lines of that file."""
         self._broker = BuildBroker(builder, lock, times, no_device, report, lambda: self.stage)
         self._sequence = 0
 
@@ -90,9 +90,9 @@ class WorkerClient:
         given: Mapping[str, int] | None = None,
         report: Callable[[str], None] = lambda _: None,
     ) -> "WorkerClient":
-        """Fork a worker into its sandbox, joined by a socket pair and `given` further descriptors; `record` what it launches.
+        """Fork a worker into its sandbox, with a socket pair and the `given` further descriptors. `record` its launches.
 
-        With `no_device`, CUDA sources may be compiled but not run. `report` is told when compilers begin, and when they have ended.
+        no_device: CUDA sources may be compiled but not run. `report` is called when compilers begin, and when they have ended.
 
         Raises SandboxUnavailable.
         """
@@ -110,7 +110,7 @@ class WorkerClient:
 
     @contextlib.contextmanager
     def entering(self, stage: str, spent: str = "") -> Iterator[None]:
-        """Name the stage, for the evidence. Its time is that stage's, or `spent`'s, of the evaluation; builds are a stage of their own."""
+        """Enter a stage, for the evidence. The time counts as this stage of the evaluation, or as `spent`. Builds are a separate stage."""
         self.stage = stage
         with self.times.spending(spent or stage):
             yield
@@ -126,7 +126,7 @@ class WorkerClient:
 
     @property
     def failure(self) -> str:
-        """What went wrong with this worker, in a few words; empty where nothing did."""
+        """The failure of this worker in a few words; empty if there is none."""
         if self.exception:
             return f"{self.exception.type}: {self.exception.message}"[:500]
         if self.exit:
@@ -135,11 +135,11 @@ class WorkerClient:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs, and nothing went wrong with it."""
+        """Whether it still runs, without a failure."""
         return not (self.ended or self.failure) and not select.select([self.confined.fileno()], [], [], 0)[0]
 
     def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
-        """Belong to another evaluation from now on."""
+        """Move to another evaluation."""
         self.lock, self.times = lock, times
         self.evaluations += 1
         self._broker.join(lock, times, report)
@@ -150,12 +150,12 @@ class WorkerClient:
         self.confined.kill()
 
     def end(self) -> None:
-        """Kill the worker and wait until nothing of it is left; its record and its output stay. Raises SandboxUnavailable."""
+        """Kill the worker, and wait until all of its processes have ended. Its record and its output stay. Raises SandboxUnavailable."""
         self.kill()
         self.confined.wait(GONE_WITHIN_S)
 
     def close(self) -> None:
-        """Kill the worker and give back all that it held."""
+        """Kill the worker, and free all of its resources."""
         self.channel.close()
         self.confined.close()
         if self.launches:
@@ -163,7 +163,7 @@ class WorkerClient:
 
     @contextlib.contextmanager
     def unjudged(self) -> Iterator[None]:
-        """A failure here does not count against the worker: its verdict rests on what came before. It counts where the worker breaks the
+        """A failure in this context does not count, since earlier evidence decides the verdict. It counts if the worker breaks the
         protocol, or out of the sandbox."""
         try:
             yield
@@ -174,11 +174,11 @@ class WorkerClient:
 
     @property
     def broke_out(self) -> bool:
-        """Whether it has broken the protocol, or been caught on its way out of the sandbox."""
+        """Whether it has broken the protocol, or tried to break out of the sandbox."""
         return bool(self.protocol_error) or (self.exit is not None and self.exit.signal == VIOLATION_SIGNAL)
 
     def note_kernels(self, answer: Message) -> None:
-        """Add a call in which the time of each launch was taken. Raises ProtocolError."""
+        """Add a call with the time of each launch. Raises ProtocolError."""
         before = self.kernel_times or KernelTimes(calls=0, call_ms=0.0)
         self.kernel_times = KernelTimes(calls=before.calls + 1, call_ms=before.call_ms + claimed_ms(answer))
 
@@ -191,14 +191,14 @@ class WorkerClient:
         on_queued: Callable[[], None] | None = None,
         **fields: Any,
     ) -> Message:
-        """Ask, serve the builds that the worker requests meanwhile, and return the answer. The time of builds does not count.
+        """Send a request, serve the worker's builds meanwhile, and return the reply. The time of builds does not count.
 
-        The judge busy-waits for the first spin_s seconds. With `on_queued` the worker first says that it has queued the work;
-        `on_queued` is called then, or after spin_s seconds.
+        The judge busy-waits for the first spin_s seconds. With `on_queued`, the worker first reports that it has queued the work. Then, or
+        after spin_s seconds, `on_queued` is called.
 
-        Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
+        Raises WorkerError if there is no reply, NeedsDeviceError if the submission can't go on without a GPU.
         """
-        # Drawn, so that no answer can be on its way before its question, with the clock not yet running.
+        # Random, so that the worker can't send the reply before the request, while the clock does not run.
         self._sequence = secrets.randbits(48)
         budget = Deadline(deadline_s)
         queued = QueuedCallback(on_queued)
@@ -214,7 +214,7 @@ class WorkerClient:
                     self._accept("queued", message)
                     queued.hear()
                 elif message.get("kind") == kind and queued.expected:
-                    raise ProtocolError(f"an answer to {kind} that was never queued")
+                    raise ProtocolError(f"a reply to {kind} that was never queued")
                 else:
                     return self._accept(kind, message)
         except TimeoutError:
@@ -228,7 +228,7 @@ class WorkerClient:
         raise WorkerError(self.stage)
 
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
-        """Have the worker load a source file, which travels as a descriptor."""
+        """Have the worker load a source file, which is sent as a descriptor."""
         self._broker.source = SourceMap(source, self.first_line)
         if self.launches:
             self.launches.source = source
@@ -250,7 +250,7 @@ class WorkerClient:
         self.request("unmap", deadline_s, allocations=[allocation.number for allocation in allocations])
 
     def _receive(self, timeout_s: float, spin_s: float, queued: QueuedCallback) -> Message:
-        """The next message; a worker that dies while others keep its socket open counts as gone."""
+        """The next message. A worker counts as ended if it dies, even if other processes keep its socket open."""
         deadline = time.monotonic() + timeout_s
         while True:
             with contextlib.suppress(TimeoutError):
@@ -266,18 +266,18 @@ class WorkerClient:
 
     def _accept(self, kind: str, message: Message) -> Message:
         if message.get("seq") != self._sequence:
-            raise ProtocolError(f"an answer to request {message.get('seq')!r:.40} where {self._sequence} was asked")
+            raise ProtocolError(f"a reply to request {message.get('seq')!r:.40} instead of {self._sequence}")
         if message.get("kind") == "failed":
             self.exception = read_exception(message, self.stage, self.first_line)
             if failed := failed_build(self.exception, self._broker.source):
                 self._broker.note(failed)
             raise WorkerError(self.stage)
         if message.get("kind") != kind:
-            raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
+            raise ProtocolError(f"a reply of kind {message.get('kind')!r:.40} instead of {kind}")
         return message
 
     def _send_within(self, budget: Deadline, message: Message, descriptors: Sequence[int]) -> None:
-        """Send the answer to a build request. Compiling is not the request's time; waiting until the worker takes the answer is."""
+        """Send the reply to a build request. Compiling does not count as the request's time, but waiting until the worker reads does."""
         with budget.running():
             self.channel.send(message, descriptors, timeout_s=budget.left_s)
 
@@ -293,8 +293,8 @@ class WorkerClient:
 
 
 def claimed_ms(answer: Message) -> float:
-    """The time that a worker says a call took. Raises ProtocolError where it says nothing of the kind."""
+    """The time that the worker reports for a call. Raises ProtocolError if the reply has none."""
     value = answer.get("ms")
     if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError("a time is a number of milliseconds, and not negative")
+        raise ProtocolError("a time must be a number of milliseconds that is not negative")
     return float(value)

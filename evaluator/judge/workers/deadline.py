@@ -1,4 +1,4 @@
-"""Waiting for an answer: the deadline of a request, and a callback while it is waited for."""
+"""Waiting for a reply: the timeout of a request, and a callback meanwhile."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 class Deadline:
-    """The time that is left for one request. It counts while `running`."""
+    """The remaining time of one request. It counts down while `running`."""
 
     def __init__(self, seconds: float) -> None:
         self.left_s = seconds
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Spend time. Raises TimeoutError where none is left to begin with."""
+        """Spend time. Raises TimeoutError if none is left at the start."""
         if self.left_s <= 0:
             raise TimeoutError
         start = time.monotonic()
@@ -24,12 +24,12 @@ class Deadline:
 
 
 class QueuedCallback:
-    """Called once: when the worker says that it has queued the request's work, or when it does not say so in time."""
+    """Called once: when the worker reports that it has queued the request's work, or at the time limit of that."""
 
     def __init__(self, callback: Callable[[], None] | None) -> None:
         self._callback = callback
         self.expected = callback is not None
-        """Whether the worker has still to say so."""
+        """Whether the worker must still report this."""
 
     def hear(self) -> None:
         self.expected = False

@@ -1,4 +1,4 @@
-"""A worker's report of an exception, read as hostile bytes."""
+"""Reads a worker's report of an exception as hostile bytes."""
 
 import re
 
@@ -21,7 +21,7 @@ class _Report(BaseModel):
 
 
 def read_exception(message: Message, stage: str, first_line: int) -> ExceptionEvidence:
-    """The exception that a worker reports, in lines of the file handed in, in which its source begins on `first_line`.
+    """The exception that a worker reports, in lines of the submitted file, in which its source begins on `first_line`.
 
     Raises ValidationError.
     """

@@ -1,4 +1,4 @@
-"""Inputs for a worker: drawn by the judge, copied into memory that both sides map."""
+"""Inputs for a worker: made by the judge, and copied into memory that both sides map."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,67 +16,67 @@ from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
 ALIGNMENT_BYTES = 512
-"""What the CUDA allocator grants; vector loads count on it."""
+"""Alignment of the CUDA allocator; vector loads rely on it."""
 COMPARE_BYTES = 1 << 29
-"""Bytes compared at a time: on a GPU PyTorch notes for each word whether it is the same."""
+"""Bytes compared at a time: on a GPU PyTorch stores a result for each word."""
 WORD_BYTES = 8
 MAX_NAMES = 16
-"""Of parameters that a worker reports, of each kind."""
+"""Maximum names of parameters that a worker reports, of each kind."""
 MAX_NAME_CHARS = 100
 SHIFT_BYTES = 4096
-"""How far the second address of a set is from its first."""
+"""Distance of the second address of a set from its first."""
 TOGETHER_BYTES = 1 << 26
-"""A larger tensor is copied for itself: that takes the device some 0.03 ms and more, against the host's 0.01 ms to ask for it."""
+"""A larger tensor is copied on its own: the device takes at least 0.03 ms for it, and the host 0.01 ms to launch the copy."""
 
 
 Given: TypeAlias = "Sequence[tuple[InputSet, Sequence[Any]]]"
-"""Sets, and the arguments that come into them."""
+"""Sets, and the arguments to copy into them."""
 
 
 ParameterSource = Literal["copied", "drawn"]
-"""Where a submission's parameters come from, as in ParametersEvidence."""
+"""The origin of a submission's parameters, as in ParametersEvidence."""
 
 
 @dataclass(frozen=True)
 class Constructed:
-    """What a worker says of the model that it has constructed."""
+    """A worker's report on its constructed model."""
 
     parameters: ParametersEvidence | None
     changed: bool
-    """Whether a parameter that it had drawn otherwise was overwritten by the reference's."""
+    """Whether a parameter with another value was overwritten by the reference's."""
 
 
 class InputSet:
     """Shared memory for one set of arguments, refilled for each use."""
 
     def __init__(self, memory: SharedMemory, arguments: Sequence[Any], *, movable: bool = False) -> None:
-        """Memory for arguments of these shapes, holding their values. movable: with room for a second address."""
+        """Allocate memory for arguments of these shapes, and copy their values in. movable: with room for a second address."""
         room = SHIFT_BYTES if movable else 0
         self.allocations = [memory.allocate(tensor.nbytes + room) for _, tensor in tensors_of(list(arguments))]
         self._room, self._offset = room, 0
         self.fill(arguments)
 
     def move(self) -> None:
-        """Let the tensors begin at their other address, where the set is movable. Their values have to be filled in again."""
+        """Move the tensors to their other address, if the set is movable. Their values must be filled in again."""
         self._offset = self._room - self._offset
 
     def fill(self, arguments: Sequence[Any]) -> None:
-        """Copy fresh values in, all of the shapes and dtypes that the set was made for."""
+        """Copy new values in, all with the set's shapes and dtypes."""
         fill([(self, arguments)])
 
     def targets(self, arguments: Sequence[Any]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Each tensor of the arguments as (its place in shared memory, the tensor)."""
+        """A pair for each tensor of the arguments: its place in shared memory, and the tensor."""
         fresh = [tensor for _, tensor in tensors_of(list(arguments))]
         for allocation, tensor in zip(self.allocations, fresh, strict=True):
             yield allocation.view(tensor.shape, tensor.dtype, self._offset), tensor
 
     def tree(self, arguments: Sequence[Any]) -> Any:
-        """The arguments as a message to a worker: the place of each tensor, and the values of everything else."""
+        """The arguments as a message to a worker: the place of each tensor, and all other values."""
         numbered = iter(self.allocations)
         return structure.encode(list(arguments), lambda tensor: describe(next(numbered), self._offset, tensor))
 
     def unchanged(self, arguments: Sequence[Any], but: Collection[int] = ()) -> bool:
-        """Whether the shared memory still holds these values, bit for bit, `but` arguments at some positions."""
+        """Whether the shared memory still holds these values, bit for bit, except the arguments at the positions `but`."""
         allocations = iter(self.allocations)
         originals = [
             (next(allocations), tensor, position) for position, argument in enumerate(arguments) for _, tensor in tensors_of(argument)
@@ -93,7 +93,7 @@ def fill(given: Given) -> None:
 
 
 def filling(given: Given) -> Callable[[], None]:
-    """What copies arguments into their sets, all at a time: a worker that watches one of them fill has no start on the others."""
+    """A function that copies arguments into their sets, all at the same time: a worker that watches one gains no head start on others."""
     large: list[tuple[torch.Tensor, torch.Tensor]] = []
     small: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
     for inputs, arguments in given:
@@ -115,14 +115,14 @@ def filling(given: Given) -> Callable[[], None]:
 
 
 def same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two contiguous tensors of one size hold the same, bit for bit."""
+    """Whether two contiguous tensors of the same size are equal, bit for bit."""
     mine, theirs = raw_bytes(left), raw_bytes(right)
     pairs = zip(torch.split(mine, COMPARE_BYTES), torch.split(theirs, COMPARE_BYTES), strict=True)
     return all(_same_words(one, other) for one, other in pairs)
 
 
 def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether all bytes are the same: eight at a time, which takes an eighth of the work, where both begin at a word's boundary."""
+    """Whether all bytes are equal. If both begin at a word boundary, compares eight at a time, with an eighth of the work."""
     if any(tensor.data_ptr() % WORD_BYTES or tensor.storage_offset() % WORD_BYTES for tensor in (one, other)):
         return torch.equal(one, other)
     whole = one.numel() // WORD_BYTES * WORD_BYTES
@@ -142,8 +142,8 @@ def construct(
     source: ParameterSource = "copied",
     compiled: bool = False,
 ) -> Constructed:
-    """Have the worker build its model with the init arguments, the seed and perhaps the parameters of `model`, the reference, for the
-    case's calls, and perhaps have torch.compile wrap it. Raises WorkerError, ProtocolError."""
+    """Have the worker construct its model for the case, with the init arguments and the seed. Optionally copy the parameters of `model`,
+    the reference, and wrap the model in torch.compile. Raises WorkerError, ProtocolError."""
     told = {
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
@@ -154,7 +154,7 @@ def construct(
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
-    synchronize(memory.device)  # what copies parameters may stand in line behind the rounds' work
+    synchronize(memory.device)  # copies of parameters may wait behind the rounds' work
     reply = worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
@@ -163,9 +163,9 @@ def construct(
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Names that a worker sent, which may be anything. Raises ProtocolError."""
+    """Check names that a worker sent, which may be anything. Raises ProtocolError."""
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ProtocolError("the answer to `construct` lacks names of parameters")
+        raise ProtocolError("the reply to `construct` lacks names of parameters")
     return tuple("".join(filter(str.isprintable, name))[:MAX_NAME_CHARS] for name in value[:MAX_NAMES])
 
 

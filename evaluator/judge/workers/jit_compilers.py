@@ -1,7 +1,7 @@
-"""The DSLs that compile kernels at run time, such as Triton: whether this machine has them, and whether they work here.
+"""Checks the DSLs that compile kernels at run time, such as Triton: whether this machine has them, and whether they work.
 
-They run in the worker. Their errors about a kernel are the diagnosis's subject; this module looks for what the machine lacks. A library
-that is installed but fails to start is the machine's fault where it fails in the same way for the judge, without the submission.
+They run in the worker. The diagnosis handles their errors about a kernel; this module finds what the machine lacks. An installed library
+that fails to start is the machine's fault if it fails in the same way for the judge, without the submission.
 """
 
 import ast
@@ -20,9 +20,9 @@ from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
 TRIAL_S = 20.0
-"""Deadline of a trial, for which the device may have to wait."""
+"""Timeout of a trial, for which the device may have to wait."""
 TRIAL_FAILED = 8
-"""Exit code of a trial whose last line tells of an exception."""
+"""Exit code of a trial with an exception on its last line."""
 _REPORTED = f"""
 import json, sys
 try:
@@ -41,8 +41,8 @@ def is_installed(package: str) -> bool:
 
 
 def failure_of(dsl: Dsl) -> tuple[str, str] | None:
-    """Type and text of the exception that the first steps with a DSL end in, in a process that has seen no submission; None where there is
-    none, or where that was not found out in time. What was is remembered."""
+    """Type and text of the exception in the first steps with a DSL, in a process without a submission; None if there is none, or at the
+    timeout. Found results are remembered."""
     if dsl.name not in _TRIED:
         command = [sys.executable, "-P", "-c", _REPORTED, dsl.trial]
         try:
@@ -54,18 +54,18 @@ def failure_of(dsl: Dsl) -> tuple[str, str] | None:
 
 
 def _reported(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str] | None:
-    """What a trial says of the exception that it ended in, if it did."""
+    """The exception that a trial reports, if any."""
     if done.returncode != TRIAL_FAILED:
         return None
     try:
         name, text = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, TypeError, ValueError):  # whatever a library says as it ends
+    except (IndexError, TypeError, ValueError):  # other output of a library at its end
         return None
     return name, text
 
 
 def imported(source: str) -> frozenset[str]:
-    """The packages that a source imports anywhere; none of one that does not parse."""
+    """The packages that a source imports anywhere; empty if it does not parse."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError):
@@ -76,10 +76,10 @@ def imported(source: str) -> frozenset[str]:
 
 
 def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
-    """Which DSL that the submission imports fails by itself as it did there; empty where none does.
+    """Message about an imported DSL that fails in the same way without the submission; empty if none does.
 
-    The exception is the worker's claim: it is believed where the library raises the same for the judge, and then no submission that
-    uses the library can be judged on this machine.
+    The exception is the worker's claim. The judge accepts it if the library raises the same for the judge. Then no submission that uses the
+    library can be judged on this machine.
     """
     named = imported(source)
     for dsl in dsls():
@@ -90,7 +90,7 @@ def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
 
 
 def what_is_missing(exception: ExceptionEvidence) -> str:
-    """What of the machine kept a kernel from being compiled, where this is what ended the submission; empty where it is not."""
+    """Message about a missing part of the machine that prevented compiling a kernel and ended the submission; else empty."""
     missing = _MISSING.match(exception.message) if exception.type == "ModuleNotFoundError" else None
     package = next((dsl.packages[missing[1]] for dsl in dsls() if missing[1] in dsl.packages), None) if missing else None
     if package and not is_installed(package):
@@ -99,12 +99,12 @@ def what_is_missing(exception: ExceptionEvidence) -> str:
 
 
 def runs_without_device() -> bool:
-    """Whether a DSL is installed here that runs kernels on the CPU."""
+    """Whether a DSL that runs kernels on the CPU is installed."""
     return any(dsl.without_device is not None and all(map(is_installed, dsl.packages.values())) for dsl in dsls())
 
 
 def without_blame(verdict: Verdict, exception: ExceptionEvidence | None, source: str = "") -> Verdict:
-    """The verdict, unless the machine lacks what the submission compiles with, or has it broken. `source` is the submission's."""
+    """The verdict, unless the submission's compiler is missing or broken on this machine. `source` is the submission's."""
     if exception is None or verdict.category not in (Category.IMPORT_ERROR, Category.PYTHON_EXCEPTION):
         return verdict
     lacking = what_is_missing(exception) or what_is_broken(exception, source)

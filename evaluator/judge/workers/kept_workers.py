@@ -1,9 +1,9 @@
-"""Workers that stay, with their contexts, from one evaluation of a judge to the next.
+"""Workers that a judge keeps, with their CUDA contexts, for its next evaluation.
 
-- The baseline's: its code is the problem's, which is trusted as the judge itself trusts it.
-- A spare one, which has started CUDA and has been told nothing of any submission.
+- The baseline's: its code is the problem's, which the judge trusts.
+- A spare one, which has started CUDA and received nothing of any submission.
 
-A worker that a submission was loaded in never stays.
+A worker that has loaded a submission is never kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from evaluator.worker.protocol import ProtocolError
 BASELINE, SPARE = "baseline", "spare"
 RESET_S = 10.0
 MOST_EVALUATIONS = 200
-"""Of the baseline's worker: its processor time is limited, and what its problems leave behind adds up."""
+"""Maximum evaluations of a kept worker: its CPU time is limited, and leftovers of its problems add up."""
 
 
 def take(
     context: JudgeContext, kind: str, seen: Sequence[str], lock: DeviceLock, times: StageTimes, report: Callable[[str], None]
 ) -> WorkerClient | None:
-    """The worker of this kind, for the evaluation that the last three are of; None where none lives that has `seen` the same folders."""
+    """Move the kept worker of this kind to an evaluation, given by the last three; None if none lives that has `seen` the same folders."""
     if kind not in context.kept_workers:
         return None
     worker, folders = context.kept_workers.pop(kind)
@@ -36,8 +36,7 @@ def take(
 
 
 def keep(context: JudgeContext, kind: str, seen: Sequence[str], worker: WorkerClient) -> None:
-    """Keep a worker that sees these folders; the baseline's lets go of everything first. Where there is one, or this one is not well, it
-    is ended."""
+    """Keep a worker that sees these folders; the baseline's first drops all state. End it if another one is kept, or if it has failed."""
     try:
         if kind not in context.kept_workers and worker.is_alive and worker.evaluations < MOST_EVALUATIONS:
             if kind == BASELINE:

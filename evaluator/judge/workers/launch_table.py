@@ -1,6 +1,6 @@
-"""The table that the preloaded launch recorder fills, read by the judge.
+"""Reads the table that the preloaded launch recorder fills.
 
-The memory is shared with the worker, so every field is read as hostile bytes: lengths are fixed, text is cleaned, counts are bounded.
+The memory is shared with the worker, so every field is read as hostile bytes: lengths are fixed, text is cleaned, counts are limited.
 """
 
 import fcntl
@@ -14,9 +14,9 @@ from evaluator.worker.origin import installed_folders, is_own_kernel
 CAPACITY = 512
 BUILT_PREFIX = "/proc/self/fd/"
 DRIVER_API = "cuLaunch"
-"""Begins the names of the driver's launches; the runtime's begin otherwise."""
+"""Prefix of the names of the driver's launches. The runtime's have another one."""
 INSTALLED = installed_folders()
-"""The same in the judge as in its workers, which share its Python."""
+"""Folders with Python and its packages, which the workers share."""
 
 
 class LaunchTable:
@@ -29,10 +29,10 @@ class LaunchTable:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._map = mmap.mmap(self.descriptor, size)
         self.source = ""
-        """Of the submission that launches: a kernel that is named in it is its own, whoever launches it."""
+        """Source of the submission that launches: a kernel named in it is its own, even if other code launches it."""
 
     def read(self) -> tuple[LaunchRecord, ...]:
-        """What has been recorded so far, in order of the first launch."""
+        """The records so far, in order of the first launch."""
         snapshot = bytes(self._map)
         _, used = TABLE.unpack_from(snapshot)
         records = (_record(snapshot, TABLE.size + index * RECORD.size, self.source) for index in range(min(used, CAPACITY)))
@@ -50,7 +50,7 @@ def _record(snapshot: bytes, offset: int, source: str) -> LaunchRecord:
     code, side_stream, registers, static, local, threads, dynamic, pending = fields[13:21]
     timed, device_ns = fields[30:32]
     api, kernel, path = fields[-3:]
-    if pending:  # the launch that has not come back is the one to tell of
+    if pending:  # report the launch that has not returned
         grid, block, (first, shared_bytes) = fields[21:24], fields[24:27], fields[28:30]
     asked, where, name = _text(api), _text(path), _text(kernel)
     return LaunchRecord(

@@ -1,4 +1,4 @@
-"""Starts workers: forks them into their sandbox, waits for them, and has them load code and construct its model."""
+"""Starts workers: forks them into their sandbox, waits for them, and has them load code and construct the model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,15 +15,16 @@ from evaluator.judge.workers.jit_compilers import runs_without_device
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.problem.input_drawing import fresh_seed
+from evaluator.problem.problem import ProblemCase
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure
 
 WORKER_ENTRY = "evaluator.worker.server:main"
 START_S = 60.0
-"""Of a worker, which if cold imports torch first, and of CUDA in it."""
+"""Timeout for the start of a worker, which may import torch first, and of CUDA in it."""
 LOAD_S = 120.0
-"""Deadline of loading and of constructing, builds aside."""
+"""Timeout of loading and of constructing, without builds."""
 
 
 class Launcher:
@@ -32,13 +33,13 @@ class Launcher:
     def __init__(self, task: Task, memory: SharedMemory, lock: DeviceLock) -> None:
         self._task, self._memory, self._lock = task, memory, lock
         self.seed = fresh_seed()
-        """Of the models' construction; inputs have seeds of their own."""
+        """Seed of the models' construction. Inputs have seeds of their own."""
         self.source: ParameterSource = "copied"
-        """Of the submission's parameters, in every worker of the task."""
+        """Origin of the submission's parameters, in every worker of the task."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every worker of the task has in its environment."""
+        """Environment variables of every worker of the task."""
         return _worker_environment(self._task.context.device)
 
     @property
@@ -49,7 +50,7 @@ class Launcher:
     def fork(
         self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None, times: StageTimes | None = None
     ) -> WorkerClient:
-        """Fork a worker, without waiting for it. `report` is told of its builds, whose time belongs to `times`, or to the evaluation's.
+        """Fork a worker, without waiting for it. `report` is called for its builds. Their time counts in `times`, or in the evaluation's.
 
         Raises SandboxUnavailable.
         """
@@ -80,7 +81,7 @@ class Launcher:
         )
 
     def greet(self, worker: WorkerClient) -> None:
-        """Wait for a worker that has seen nothing of the submission yet: a failure here is the judge's. Raises SandboxUnavailable."""
+        """Wait for a worker that has received nothing of the submission: a failure is the judge's. Raises SandboxUnavailable."""
         try:
             worker.request("ping", START_S)
         except WorkerError as error:
@@ -96,18 +97,19 @@ class Launcher:
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
 
     def load_without_kernels(self, worker: WorkerClient, deadline_s: float | None = None) -> None:
-        """Have it load the submission so that its own kernels are left out. Raises WorkerError, NeedsDeviceError."""
-        # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
+        """Have it load the submission, so that its own kernels are skipped. Raises WorkerError, NeedsDeviceError."""
+        # One thread also on the CPU: the worker calls extensions in a fork, and a fork has only one of several threads.
         job = self._task.job
         self._load(worker, job.code, "ModelNew", first_line=job.first_line, threads=1, ablate=True, deadline_s=deadline_s)
 
     def load_watched(self, worker: WorkerClient) -> None:
-        """Have it load the submission so that what its own kernels contribute can be asked for. Raises WorkerError, NeedsDeviceError."""
+        """Have it load the submission, so that it can measure its own kernels' contribution. Raises WorkerError, NeedsDeviceError."""
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, watch=True)
 
-    def load_reference(self, worker: WorkerClient) -> None:
-        """Have it load the problem's own model. Raises WorkerError."""
-        self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=self._task.case.constants)
+    def load_reference(self, worker: WorkerClient, case: ProblemCase | None = None) -> None:
+        """Have it load the problem's own model, with the constants of `case`, by default the task's. Raises WorkerError."""
+        constants = (case or self._task.case).constants
+        self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=constants)
 
     def construct(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> Constructed:
         """Have it construct its model with these arguments, its parameters from `source`. Raises WorkerError, ProtocolError."""
@@ -118,8 +120,15 @@ class Launcher:
         construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
-        """The same for another shape. Raises WorkerError."""
+        """Have it construct its model for another shape. Raises WorkerError."""
         construct(worker, self._memory, arguments, model, seed, shape.case, LOAD_S, source=self.source)
+
+    def construct_workload(
+        self, worker: WorkerClient, case: ProblemCase, arguments: list[Any], model: torch.nn.Module, *, is_baseline: bool = False
+    ) -> None:
+        """Have the submission's worker, or the baseline's, construct its model for another case. Raises WorkerError, ProtocolError."""
+        source: ParameterSource = "copied" if is_baseline else self.source
+        construct(worker, self._memory, arguments, model, self.seed, case, LOAD_S, source=source)
 
     @property
     def _threads(self) -> int:
@@ -152,7 +161,7 @@ class Launcher:
 
 
 def _without(folders: Sequence[str], problem: Path) -> list[str]:
-    """The folders without those that hold the problem's file, whose text could be read there."""
+    """The folders without those that contain the problem's file, which could be read there."""
     return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
 
 
@@ -161,6 +170,6 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    """The variables of a worker, which PyTorch's OpenMP reads when it is imported. Threads that spin while they wait would take the
-    processor from the other worker during its turn, and look like work left behind."""
+    """Environment variables of a worker, which PyTorch's OpenMP reads at import. Spinning threads would take CPU time from the other worker
+    during its turn, and look like deferred work."""
     return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}

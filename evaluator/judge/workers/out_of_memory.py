@@ -1,4 +1,4 @@
-"""Blame for too little device memory: the submission's, where its processes held too much of it."""
+"""Decides whether the submission caused a lack of device memory, because its processes used too much."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.evidence import StarvingEvidence
 
 FAIR_SHARE = 0.5
-"""Of the device's memory: with more than this, a submission's processes are to blame where the judge lacks memory."""
+"""If a submission's processes use more than this share of the device's memory, they are the cause when the judge lacks memory."""
 
 _SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
 _ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")
@@ -17,12 +17,12 @@ _UNIT_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether the device's memory ran out: PyTorch's error or the driver's, or one that was raised from such a one."""
+    """Whether the device's memory ran out: PyTorch's error or the driver's, or one raised from these."""
     return any(isinstance(each, torch.OutOfMemoryError) or tells_of_shortage(str(each)) for each in _chain(error))
 
 
 def tells_of_shortage(message: str) -> bool:
-    """Whether this message of a worker's says that the device's memory ran out."""
+    """Whether this message of a worker reports that the device's memory ran out."""
     return _SHORTAGE.search(message) is not None
 
 
@@ -32,7 +32,7 @@ def ran_short(worker: WorkerClient) -> bool:
 
 
 def asked_bytes(error: BaseException) -> int:
-    """How much was asked for in vain; 0 where the error does not say."""
+    """Size of the failed allocation; 0 if the error does not name it."""
     found = next((match for each in _chain(error) if (match := _ASKED.search(str(each)))), None)
     return int(float(found["count"]) * _UNIT_BYTES[found["unit"]]) if found else 0
 
@@ -45,9 +45,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def blame(error: BaseException, submission: Iterable[WorkerClient], device: torch.device) -> StarvingEvidence | None:
-    """What the submission's workers held, if that is why `error` was raised; None where it is not, or can't be told.
+    """The memory that the submission's workers used, if this caused `error`; None if not, or if unknown.
 
-    They are killed for it: what is free afterwards, and was not before, was theirs. Raises SandboxUnavailable.
+    It kills the workers: memory that becomes free was theirs. Raises SandboxUnavailable.
     """
     if device.type != "cuda" or not is_shortage(error):
         return None
@@ -59,5 +59,5 @@ def blame(error: BaseException, submission: Iterable[WorkerClient], device: torc
 
 
 def judged(held: StarvingEvidence, asked: int, free_bytes: int) -> StarvingEvidence | None:
-    """The evidence, if it was more than a fair share and the judge would have had enough without it (`free_bytes` for `asked`)."""
+    """The evidence, if it exceeds FAIR_SHARE and the judge would have enough without it (`free_bytes` for `asked`); else None."""
     return held if held.held_bytes > FAIR_SHARE * held.total_bytes and asked <= free_bytes else None

@@ -1,7 +1,7 @@
-"""Memory that the judge owns and a worker may map: one allocation a tensor, alone in its mapping.
+"""Memory that the judge owns and a worker may map: one allocation per tensor, with its own mapping.
 
-On the CPU an allocation is a sealed memfd, on a GPU physical memory made with `cuMemCreate` and exported as a file descriptor, so that
-it opens in a worker of another user and in namespaces of its own, and so that a kernel which writes past its end meets no neighbour.
+On the CPU an allocation is a sealed memfd, on a GPU physical memory of `cuMemCreate`, exported as a file descriptor. So it opens in a
+worker of another user and in other namespaces, and a kernel that writes past its end meets no neighbour.
 """
 
 import fcntl
@@ -19,19 +19,19 @@ from evaluator.worker.structure import dtype_name
 
 
 class Allocation(ABC):
-    """Bytes that a worker may be given; `descriptor` is what travels."""
+    """Memory that a worker may map. Its `descriptor` is sent to the worker."""
 
     number: int
     requested: int
-    """Bytes that were asked for."""
+    """Requested bytes."""
     nbytes: int
-    """Bytes that there are: never none, and on a GPU a multiple of its granularity."""
+    """Actual bytes: at least one, and on a GPU a multiple of its granularity."""
     descriptor: int
     bytes: torch.Tensor
     """Shape (nbytes,), uint8."""
 
     def view(self, shape: Sequence[int], dtype: torch.dtype, offset: int = 0) -> torch.Tensor:
-        """The first elements from `offset` bytes on as a contiguous tensor."""
+        """A contiguous tensor of this shape that begins at `offset` bytes."""
         count = torch.Size(shape).numel()
         if count == 0:
             return torch.empty(tuple(shape), dtype=dtype, device=self.bytes.device)
@@ -39,7 +39,7 @@ class Allocation(ABC):
 
     @abstractmethod
     def free(self) -> None:
-        """Give the memory back; tensors over it become invalid."""
+        """Free the memory. Tensors over it become invalid."""
 
 
 class HostAllocation(Allocation):
@@ -54,7 +54,7 @@ class HostAllocation(Allocation):
         self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
 
     def free(self) -> None:
-        # The mapping goes with the last tensor over it.
+        # The mapping ends with the last tensor over it.
         self.bytes = torch.empty(0, dtype=torch.uint8)
         os.close(self.descriptor)
 
@@ -80,7 +80,7 @@ class DeviceAllocation(Allocation):
             self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))
             self._address = map_device(self._handle, self.nbytes, device)
         except RuntimeError:
-            driver.cuMemRelease(self._handle)  # a judge serves for days, and whoever took the rest of the memory would keep this too
+            driver.cuMemRelease(self._handle)  # free it here too: a judge serves for days, and a leak would add up
             if hasattr(self, "descriptor"):
                 os.close(self.descriptor)
             raise
@@ -98,7 +98,7 @@ class DeviceAllocation(Allocation):
 
 
 class SharedMemory:
-    """All allocations of one evaluation on one device. Several threads may ask for them."""
+    """All allocations of one evaluation on one device. Several threads may use it."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -106,14 +106,14 @@ class SharedMemory:
         self._live: dict[int, Allocation] = {}
 
     def allocate(self, nbytes: int) -> Allocation:
-        """Fresh memory of at least nbytes bytes. Raises RuntimeError (CUDA) or OSError where there is none."""
+        """Allocate at least nbytes bytes. Raises RuntimeError (CUDA) or OSError if memory runs out."""
         number = next(self._numbers)
         allocation = self._on_device(number, nbytes) if self.device.type == "cuda" else HostAllocation(number, nbytes)
         self._live[allocation.number] = allocation
         return allocation
 
     def allocate_on_host(self, nbytes: int) -> Allocation:
-        """Fresh memory of the host, whatever the device. Raises OSError where there is none."""
+        """Allocate main memory, on every kind of device. Raises OSError if memory runs out."""
         number = next(self._numbers)
         allocation = self._live[number] = HostAllocation(number, nbytes)
         return allocation
@@ -122,7 +122,7 @@ class SharedMemory:
         try:
             return DeviceAllocation(number, nbytes, self.device.index or 0)
         except RuntimeError:
-            torch.cuda.empty_cache()  # what PyTorch keeps for the judge's own tensors is lost on the driver
+            torch.cuda.empty_cache()  # the driver can't use the memory that PyTorch keeps for the judge's own tensors
             return DeviceAllocation(number, nbytes, self.device.index or 0)
 
     def free(self, allocations: Sequence[Allocation]) -> None:
@@ -134,12 +134,12 @@ class SharedMemory:
 
 
 def describe(allocation: Allocation, offset: int, tensor: torch.Tensor) -> dict[str, Any]:
-    """What tells a worker to see `tensor`'s shape and dtype at `offset` bytes into an allocation."""
+    """The message that tells a worker to map a tensor like `tensor` at `offset` bytes in an allocation."""
     return {"allocation": allocation.number, "offset": offset, "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}
 
 
 def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor's elements in their order, as bytes: shape (nbytes,), uint8; a copy where they do not lie so."""
+    """A tensor's elements in order, as bytes: shape (nbytes,), uint8; a copy if it is not contiguous."""
     flat = tensor.resolve_conj().resolve_neg().contiguous().view(-1)
-    # A single element may have any stride, and be contiguous; seen as bytes it may not.
+    # A single element may have any stride and be contiguous, but its bytes may not.
     return torch.as_strided(flat, (flat.numel(),), (1,)).view(torch.uint8)

@@ -1,6 +1,6 @@
-"""The records of what was observed in an evaluation, which its verdict rests on.
+"""The observations of an evaluation, from which rules derive its verdict.
 
-Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
+Every figure has its unit in its name. All types are plain data, and JSON keeps them unchanged.
 """
 
 from evaluator.results.evidence.build import BuildAttempt, BuildEvidence, Diagnostic
@@ -24,7 +24,7 @@ from evaluator.results.evidence.rounds import (
     WrongElement,
 )
 from evaluator.results.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
-from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WrongTimedAnswer
+from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WorkloadEvidence, WrongTimedAnswer
 
 __all__ = [
     "DISTURBED_SHARE",
@@ -65,6 +65,7 @@ __all__ = [
     "StarvingEvidence",
     "TimingEvidence",
     "TimingSide",
+    "WorkloadEvidence",
     "WrongElement",
     "WrongTimedAnswer",
 ]

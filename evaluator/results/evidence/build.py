@@ -1,4 +1,4 @@
-"""Builds that the worker asked for, and what the compilers said."""
+"""Builds that the worker requested, and the compilers' messages."""
 
 from evaluator.results.category import Category
 from evaluator.results.evidence.record import Record
@@ -11,41 +11,41 @@ class Diagnostic(Record):
     line: int | None = None
     column: int | None = None
     severity: str
-    """error, fatal error, warning, or info (what ptxas tells of a kernel)."""
+    """error, fatal error, warning, or info (ptxas on a kernel)."""
     message: str
     asked_file: str | None = None
-    """The file of the build's own that led there, where `file` is a header of others or a template: by its instantiation or include."""
+    """If `file` is another's header or a template: the build's own file that includes or instantiates it."""
     asked_line: int | None = None
     source_line: int | None = None
-    """Line of what was handed in that this comes from."""
+    """Line of the submission that this comes from."""
     excerpt: str = ""
-    """That line, and on a second one a caret under the column where it is known."""
+    """Text of that line, and on a second line a caret under the column, if known."""
     foreign: bool = False
-    """Whether it is about a line of a file that is none of the build's own, and nothing of the build's own is known to have led there."""
+    """Whether `file` is not one of the build's own, and no own file is known to have led there."""
 
 
 class BuildAttempt(Record):
     """One command of a build."""
 
     output: str
-    """File that it was to make."""
+    """File that it should make."""
     way: str
-    """`stock`, or what was done to be faster, as in `lean+passes`. An attempt of that kind says nothing when it fails, unless it tells what
-    proves that the stock way fails too, as in `lean+passes, proof: undeclared name`."""
+    """`stock`, or the faster way, such as `lean+passes`. A failure of a faster way proves nothing, unless a proof is named that `stock`
+    fails too, as in `lean+passes, proof: undeclared name`."""
     ok: bool
     duration_s: float
 
 
 class BuildEvidence(Record):
-    """One build that a worker asked for."""
+    """One build that a worker requested."""
 
     name: str
-    """The extension's name as the submission gave it."""
+    """The extension's name, as the submission gave it."""
     key: str
     """Content hash of sources, flags and toolchain."""
     ok: bool
     category: Category | None = None
-    """Why it failed; None where it did not."""
+    """Why it failed; None on success."""
     cached: bool = False
     uses_cuda: bool = False
     duration_s: float = 0.0
@@ -53,4 +53,4 @@ class BuildEvidence(Record):
     """Output of all compilers, capped."""
     diagnostics: tuple[Diagnostic, ...] = ()
     attempts: tuple[BuildAttempt, ...] = ()
-    """What the build that made this consisted of, in the order in which it ended; of a cached one, long ago."""
+    """Commands of the build, in the order in which they ended; of a cached build, those of the original one."""

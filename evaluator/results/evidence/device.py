@@ -7,60 +7,60 @@ from evaluator.results.evidence.record import Record
 
 
 class FloorEvidence(Record):
-    """The least time that a call of the problem can take on the device (evaluator.judge.roofline.minimum_time)."""
+    """The minimum time of a call of the problem on the device (evaluator.judge.roofline.minimum_time)."""
 
     read_bytes: int
-    """Of inputs and parameters that are needed whole."""
+    """Bytes of the inputs and parameters that are needed completely."""
     written_bytes: int
-    """Of the answer."""
+    """Bytes of the output."""
     l2_bytes: int
-    """Size of the device's L2 cache: as much of the inputs and of the answer need not move."""
+    """Size of the device's L2 cache: so many bytes of the inputs, and of the output, need not move."""
     moved_bytes: int
-    """The bytes of both that have to move."""
+    """The bytes of both that must move."""
     operations: float
     bytes_per_s: float
-    """The device's bandwidth, measured."""
+    """The device's measured bandwidth."""
     operations_per_s: float
-    """The device's rate of arithmetic, measured."""
+    """The device's measured rate of arithmetic."""
     margin: float
-    """How much faster than measured the device is assumed to be."""
+    """Factor by which the device may be faster than measured."""
     floor_ms: float
     declared: bool
-    """Whether the problem's file says what is needed; otherwise the answer's bytes alone are counted."""
+    """Whether the problem's file declares what is needed; otherwise only the output's bytes count."""
 
 
 class LightEvidence(Record):
-    """The speed of light: the time of the problem's work at the rates that the device was measured to reach
-    (evaluator.judge.roofline.speed_of_light). It is a scale; no verdict rests on it."""
+    """The speed of light: the time of the problem's work at the device's measured peak rates
+    (evaluator.judge.roofline.speed_of_light). It is a scale; no verdict depends on it."""
 
     read_bytes: int
-    """Of inputs and parameters."""
+    """Bytes of inputs and parameters."""
     written_bytes: int
-    """Of the answer."""
+    """Bytes of the output."""
     moved_bytes: int
-    """The bytes of both that no cache holds."""
+    """The bytes of both that don't fit in a cache."""
     operations: float
     arithmetic: str = ""
-    """The number format that `operations_per_s` is of, and how many of its products make one; empty without operations."""
+    """The number format of `operations_per_s`, and how many of its products make one; empty without operations."""
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
-    """The device's measured peaks; None where the problem does not need them."""
+    """Like `bytes_per_s`: the device's measured peak; None if the problem does not need it."""
     light_ms: float
     bound: Literal["memory", "arithmetic"]
-    """Which one takes longer."""
+    """The one that takes longer."""
     uncertainty: float | None = None
-    """Uncertainty of that peak, as a share, by the calibration; None where it was measured for this process alone."""
+    """The calibration's uncertainty of that peak, as a share; None if only this process measured it."""
     calibrated_at: datetime | None = None
     declared: bool
-    """Whether the problem's file declares the work; otherwise it is all inputs and parameters, and PyTorch's count of operations."""
+    """Whether the problem's file declares the work; otherwise all inputs and parameters count, and PyTorch counts the operations."""
 
     def share(self, took_ms: float) -> float:
-        """The share of the speed of light that a call of this time reaches."""
+        """The share of the speed of light of a call that takes `took_ms`."""
         return self.light_ms / took_ms
 
 
 class DeviceState(Record):
-    """The device's own figures at one moment."""
+    """The device's state at one moment."""
 
     stage: str
     sm_clock_mhz: float | None = None
@@ -68,32 +68,32 @@ class DeviceState(Record):
     temperature_c: float | None = None
     power_w: float | None = None
     throttled: str | None = None
-    """Why the clock is not higher, in the driver's words, separated by commas; empty where there is no reason, None where it is unknown."""
+    """The driver's reasons for the lowered clock, separated by commas; empty without a reason, None if unknown."""
     other_processes: int | None = None
-    """Processes on the device that belong to no judge on this machine; None where this is unknown."""
+    """Processes on the device that belong to no judge of this machine; None if unknown."""
     at_s: float | None = None
     """Seconds since the timing began."""
 
 
 CROWDED_SHARE = 0.1
-"""The share of a timing that the judge may wait for a CPU. With as many busy threads as CPUs each waits for about 5 %, with twice as many
-for half."""
+"""Maximum share of a timing that the judge may wait for a CPU core. With one busy thread per core each waits for about 5 %, with two for
+half."""
 
 
 class ConditionsEvidence(Record):
-    """The device's state during the timing that counts, by `Evidence.device_states` and the driver's own counters."""
+    """The device's state during the timing that counts, from `Evidence.device_states` and the driver's counters."""
 
     shared: bool | None = None
-    """Whether other processes used it; None where this is unknown."""
+    """Whether other processes used the device; None if unknown."""
     throttled: str | None = None
-    """Why the clock was lowered (heat, power supply, a fault), separated by commas; None where this is unknown."""
+    """Reasons for a lowered clock (heat, power supply, a fault), separated by commas; None if unknown."""
     crowded: float | None = None
-    """The share of the time that the judge, or the baseline's worker, waited for a CPU; None where this is unknown."""
+    """Share of the time that the judge, or the baseline's worker, waited for a CPU core; None if unknown."""
     repeated: bool = False
-    """Whether it was timed again because the device was shared or throttled at first."""
+    """Whether it was timed again because the device was shared or throttled the first time."""
     first_runtime_ms: float | None = None
     first_baseline_ms: float | None = None
-    """The figures of that first timing."""
+    """Like `first_runtime_ms`: a time of that first timing."""
 
     @property
     def disturbed(self) -> bool:
@@ -102,29 +102,29 @@ class ConditionsEvidence(Record):
 
     @property
     def others_in_clock(self) -> bool:
-        """Whether other work, on the device or on the CPUs, is in the judge's clock, so that the clock must not disqualify."""
+        """Whether other work, on the device or the CPU, may lengthen the judge's times. Then its clock must not disqualify."""
         return bool(self.shared) or self.is_crowded
 
     @property
     def is_crowded(self) -> bool:
-        """Whether there were too few CPUs for the judge and the baseline."""
+        """Whether there were too few CPU cores for the judge and the baseline."""
         return (self.crowded or 0.0) > CROWDED_SHARE
 
     @property
     def remark(self) -> str:
-        """What disturbed the times, in words; empty where nothing did."""
+        """The disturbances of the times, in words; empty if none."""
         causes = [
             *(["others' processes were on the device"] if self.shared else []),
             *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
-            *([f"there were too few processors ({self.crowded:.0%} of the time)"] if self.is_crowded else []),
+            *([f"there were too few CPU cores ({self.crowded:.0%} of the time)"] if self.is_crowded else []),
         ]
         again = ", in a second timing too" if self.repeated else ""
         return " and ".join(causes) + again if causes else ""
 
 
 class StarvingEvidence(Record):
-    """Device memory that the submission's processes held when there was too little left for the judge."""
+    """Device memory that the submission's processes held when too little was left for the judge."""
 
     held_bytes: int
     total_bytes: int
-    """Of the device."""
+    """Memory of the device."""

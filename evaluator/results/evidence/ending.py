@@ -1,31 +1,31 @@
-"""Exceptions, and ends of the worker's process, before an answer."""
+"""Exceptions, and ends of the worker's process, before an output."""
 
 from evaluator.results.evidence.record import Record
 
 
 class ExceptionEvidence(Record):
-    """An exception as the worker reported it: a claim, good for blame and never for praise."""
+    """An exception, as the worker reported it: a claim, which can only lower its result."""
 
     stage: str
     type: str
     message: str
     traceback: str = ""
-    """Frames of the submission only."""
+    """Only the submission's frames."""
     line: int | None = None
-    """Line of what was handed in."""
+    """Line of the submission."""
     cuda_error: int | None = None
-    """Sticky error of the worker's CUDA context (cudaError_t), where it has one."""
+    """Sticky error of the worker's CUDA context (cudaError_t), if any."""
 
 
 class ExitEvidence(Record):
-    """How the worker's process ended, as its supervisor saw it."""
+    """How the worker's process ended, as observed by its supervisor."""
 
     stage: str
     code: int | None = None
     signal: str | None = None
     deadline_s: float | None = None
-    """Set where the judge killed it for passing this deadline."""
+    """Set if the judge killed it after this timeout."""
     memory_limit_bytes: int | None = None
-    """Set where it was killed for passing this limit."""
+    """Set if it was killed for exceeding this limit."""
     disk_limit_bytes: int | None = None
-    """Set where it was killed because its private directory passed this limit."""
+    """Set if it was killed because its private directory exceeded this limit."""

@@ -1,4 +1,4 @@
-"""The evidence of one evaluation: everything that was observed."""
+"""The evidence of one evaluation: all observations."""
 
 from typing import Literal
 
@@ -23,71 +23,73 @@ from evaluator.results.evidence.timing import TimingEvidence, WrongTimedAnswer
 
 
 class Evidence(Record):
-    """What was observed of one evaluation."""
+    """All observations of one evaluation."""
 
     device_kind: Literal["cpu", "cuda"] | None = None
     """None in older records."""
     sandbox: str | None = None
-    """The level of confinement that was reached."""
+    """The sandbox level used."""
     stage: str = "read"
     """The last stage entered."""
     builds: tuple[BuildEvidence, ...] = ()
     launches: tuple[LaunchRecord, ...] = ()
     kernel_times: KernelTimes | None = None
-    """None where the time of kernels was not taken."""
+    """None if the kernels were not timed."""
     device_states: tuple[DeviceState, ...] = ()
-    """In the order in which they were read."""
+    """In the order of reading."""
     parameters: ParametersEvidence | None = None
-    """None where the model was not constructed, or has no parameters, and in older records."""
+    """None if the model was not constructed or has no parameters, and in older records."""
     rounds: tuple[RoundEvidence, ...] = ()
     changed_inputs: tuple[ChangedInputsEvidence, ...] = ()
-    """Answers to inputs of other distributions, where the submission is right on its own; up to the one that ended the worker."""
+    """Outputs on inputs of other distributions, if the submission is right on the problem's own; up to the one that ended the worker."""
+    workload: str = ""
+    """The workload in which the evaluation ended early; empty if it did not."""
     sizes: tuple[int, ...] = ()
-    """Sizes of the dimensions of the case's inputs, each once."""
+    """Distinct sizes of the dimensions of the case's inputs."""
     timing: TimingEvidence | None = None
     conditions: ConditionsEvidence | None = None
     """None without a timing, and on the CPU."""
     floor: FloorEvidence | None = None
     """Measured after the timing; None on the CPU."""
     light: LightEvidence | None = None
-    """None without a timing, and where the problem asks for nothing that takes time."""
+    """None without a timing, and if the problem needs no work that takes time."""
     wrong_timed_answer: WrongTimedAnswer | None = None
-    """The timing ended with it."""
+    """It ended the timing."""
     ablation: AblationEvidence | None = None
-    """None where no verdict depended on it."""
+    """None if no verdict depended on it."""
     own_work: OwnWorkEvidence | None = None
-    """None where no verdict depended on it, or it could not be measured."""
+    """None if no verdict depended on it, or it could not be measured."""
     shapes: tuple[ShapeEvidence, ...] = ()
-    """Answers in other shapes, where the submission is right in its own; up to the shape that ended the worker."""
+    """Outputs in other shapes, if the submission is right in the case's; up to the shape that ended the worker."""
     strict_shapes: bool = False
-    """Whether it has to be right in those too."""
+    """Whether it must be right in those too."""
     trivial: tuple[str, ...] = ()
-    """Trivial answers that the problem accepts, such as `zeros`: a right answer to it says nothing."""
+    """Trivial answers that the problem accepts, such as `zeros`. With any, a right answer proves nothing."""
     starving: StarvingEvidence | None = None
-    """Why the judge ran out of device memory, where it did."""
+    """Why the judge ran out of device memory, if it did."""
     fault: FaultEvidence | None = None
-    """None where no kernel failed on a device, and where a second run did not show which one."""
+    """None if no kernel failed on a device, or a second run did not show which one."""
     sanitizer: SanitizerEvidence | None = None
-    """None where it was not asked for, or nothing called for it. No verdict rests on it."""
+    """None if not requested, or there was no reason to run it. No verdict depends on it."""
     profile: ProfileEvidence | None = None
-    """None where it was not asked for, or the submission is not right. No verdict rests on it."""
+    """None if not requested, or the submission is not right. No verdict depends on it."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""
-    """What was wrong with a frame on the worker's channel, where one was."""
+    """The error in a frame on the worker's channel, if any."""
     stdout: str = ""
-    """What the submission printed, capped."""
+    """The submission's standard output, capped."""
     stderr: str = ""
     stages_s: dict[str, float] = Field(default_factory=dict)
-    """Seconds spent in each stage, in order. No moment counts twice."""
+    """Seconds in each stage, in order. Stages don't overlap."""
     held_s: dict[str, float] = Field(default_factory=dict)
-    """How much of that the evaluation had the device, by stage."""
+    """Seconds in each stage during which the evaluation held the device."""
     first_line: int = 1
-    """The line of the file on which the submission's code begins; diagnostics and verdicts count lines from the file's first."""
+    """Line of the file on which the submission's code begins. Diagnostics and verdicts use the file's line numbers."""
     note: str = ""
-    """How the submission was read, where that is unusual: for example, its code was found in the reasoning."""
+    """How the submission was read, if unusual: for example, its code was found in the reasoning."""
     detail: str = ""
-    """A traceback or other detail of the judge's own, for infrastructure errors."""
+    """A traceback or other detail from the judge, for infrastructure errors."""
 
     @property
     def robust(self) -> Literal["yes", "no", "untested"]:
@@ -102,9 +104,9 @@ class Evidence(Record):
         return "untested" if not told else "yes" if all(told) else "no"
 
     def device_share(self, launch: LaunchRecord) -> float | None:
-        """The share of a call's device time that these launches take; None where it was not measured.
+        """The share of these launches in a call's device time; None if not measured.
 
-        Kernels that ran side by side may add up to more time than the call; then the share is of their sum.
+        The times of kernels that ran in parallel may add up to more than the call's. Then the share is of their sum.
         """
         if self.kernel_times is None or not launch.timed:
             return None

@@ -1,21 +1,21 @@
-"""Kernel launches: what was launched, with which limits and times."""
+"""Kernel launches, with their limits and times."""
 
 from evaluator.results.evidence.record import Record
 
 
 class KernelLimits(Record):
-    """What limits the launches of one kernel (cudaFuncGetAttributes), told by the worker's process."""
+    """Limits on launches of one kernel (cudaFuncGetAttributes), reported by the worker's process."""
 
     registers: int
-    """A thread."""
+    """Per thread."""
     static_shared_bytes: int
-    """A block."""
+    """Per CUDA block."""
     local_bytes: int
-    """A thread: stack, and registers that were spilled."""
+    """Per thread: stack and spilled registers."""
     max_threads: int
-    """A block, as far as registers allow."""
+    """Maximum per CUDA block, given its registers."""
     max_dynamic_shared_bytes: int
-    """A block, with what the kernel has asked for by cudaFuncSetAttribute."""
+    """Maximum per CUDA block, after the kernel's cudaFuncSetAttribute."""
 
 
 class LaunchRecord(Record):
@@ -23,55 +23,55 @@ class LaunchRecord(Record):
 
     api: str
     kernel: str
-    """Demangled where it could be."""
+    """Demangled if possible."""
     object: str
-    """Base name of the shared object that asked for the launch; `extension` for one that the builder made."""
+    """Base name of the launching shared object; `extension` for one that the builder made."""
     own: bool
-    """Whether that object is an extension of the submission's."""
+    """Whether the kernel is the submission's own."""
     count: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
-    """Dynamic shared memory asked for."""
+    """Dynamic shared memory per CUDA block."""
     code: int
     """Return code of the first refused launch, else 0; grid, block and shared_bytes are that launch's."""
     first: int
-    """Position of this record's launch (the refused one where there is one) among all launches of the process."""
+    """Position of the first launch, or of the first refused one, among all launches of the process."""
     side_stream: bool = False
-    """Whether any of the launches named another stream than the default one."""
+    """Whether any launch used another stream than the default one."""
     last: int = 0
-    """Position of the last of these launches among all of the process."""
+    """Position of the last launch among all launches of the process."""
     pending: bool = False
-    """Whether one of them has not come back, where launches wait for their kernels: then first, grid, block and shared_bytes are its."""
+    """Whether a launch that waits for its kernel has not returned. Then first, grid, block and shared_bytes are those of this launch."""
     cluster: tuple[int, int, int] | None = None
-    """Blocks of a cluster, where the launch asked for clusters."""
+    """CUDA blocks per cluster; None if the launch uses no clusters."""
     limits: KernelLimits | None = None
-    """Of the submission's own kernels, where the runtime told them."""
+    """Only for the submission's own kernels, if the runtime reports them."""
     timed: int = 0
-    """Launches whose time on the device was taken (KernelTimes)."""
+    """Number of measured launches (KernelTimes)."""
     device_ms: float = 0.0
-    """Their total time, by events around each: a claim of the worker's process, some microseconds longer than the kernel itself."""
+    """Their total time, by events around each: a claim of the worker's process, some microseconds longer than the kernel."""
 
     @property
     def each_ms(self) -> float | None:
-        """The time of one of these launches, on average; None where none was timed."""
+        """Mean time of a launch; None if none was measured."""
         return self.device_ms / self.timed if self.timed else None
 
 
 class KernelTimes(Record):
-    """Calls in which the time of each launch was taken (evaluator/worker/launch_clock.h), after those that count. Of verdicts, only
-    that of own kernels which do next to nothing rests on them (OwnWorkEvidence).
+    """Calls in which each launch was measured (evaluator/worker/launch_clock.h), after those that count. The only verdict that depends
+    on them is that of own kernels which do almost nothing (OwnWorkEvidence).
 
-    What was launched past PyTorch's CUDA runtime, as cuBLAS does, is in the calls' time and in that of no launch.
+    Launches that bypass PyTorch's CUDA runtime, such as cuBLAS', are in the calls' time but not measured themselves.
     """
 
     calls: int
     call_ms: float
-    """Of all these calls together, by the worker's events."""
+    """Total time of these calls, by the worker's events."""
 
 
 class FaultEvidence(Record):
-    """The kernel that broke the device or did not end, by a second run in which launches wait for their kernels."""
+    """The kernel that failed or did not end, found by a second run in which launches wait for their kernels."""
 
     kernel: str
     own: bool
@@ -79,4 +79,4 @@ class FaultEvidence(Record):
     block: tuple[int, int, int]
     shared_bytes: int
     position: int
-    """Of its launch among all of the second run."""
+    """Position of its launch among all launches of the second run."""

@@ -1,4 +1,4 @@
-"""What Nsight Compute measured of the kernels of one call."""
+"""Nsight Compute's measurements of the kernels of one call."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -7,20 +7,20 @@ from evaluator.results.evidence.device import LightEvidence
 from evaluator.results.evidence.record import Record
 
 Limit = Literal["registers", "shared memory", "block size", "blocks"]
-"""What keeps a multiprocessor from holding more warps; `blocks` is the most blocks that it holds of any kernel."""
+"""Resource that limits the warps on a multiprocessor; `blocks`: its maximum number of CUDA blocks."""
 
 
 class Stall(Record):
-    """A reason for which warps waited."""
+    """A reason why warps waited."""
 
     reason: str
     """Nsight Compute's name, as in `long_scoreboard`."""
     share: float
-    """Of all samples in which a warp waited."""
+    """Share of all samples in which a warp waited."""
 
 
 class KernelProfile(Record):
-    """One launch of a kernel. Shares are from 0 to 1; None stands for what was not measured."""
+    """One launch of a kernel. Shares are from 0 to 1; None means not measured."""
 
     kernel: str
     own: bool
@@ -29,19 +29,19 @@ class KernelProfile(Record):
     block: tuple[int, int, int] | None = None
     duration_ms: float | None = None
     memory_share: float | None = None
-    """Of the device memory's peak bandwidth."""
+    """Share of the device memory's peak bandwidth."""
     arithmetic_share: float | None = None
-    """Of the peak of the busiest part of a multiprocessor, by Nsight Compute's measure of its throughput."""
+    """Share of the peak throughput of a multiprocessor's busiest unit, as defined by Nsight Compute."""
     occupancy: float | None = None
-    """Warps on a multiprocessor while it works, of those that it can hold."""
+    """Warps on an active multiprocessor, as a share of its maximum."""
     occupancy_limit: float | None = None
-    """The same as far as the launch permits."""
+    """The maximum occupancy that the launch permits."""
     limited_by: tuple[Limit, ...] = ()
-    """What sets `occupancy_limit`; empty where that is all of the multiprocessor."""
+    """The limits that set `occupancy_limit`; empty if it is the full multiprocessor."""
     registers: int | None = None
-    """A thread."""
+    """Per thread."""
     shared_bytes: int | None = None
-    """A block, static and dynamic."""
+    """Per CUDA block, static and dynamic."""
     l2_hit_share: float | None = None
     read_bytes: int | None = None
     """From device memory."""
@@ -50,30 +50,30 @@ class KernelProfile(Record):
     instructions: int | None = None
     """Executed by warps."""
     issue_share: float | None = None
-    """Of the instructions that the multiprocessors could have issued in this time."""
+    """Share of the instructions that the multiprocessors could have issued in this time."""
     stalls: tuple[Stall, ...] = ()
-    """The three main ones, the first first."""
+    """The three main reasons, most frequent first."""
 
 
 class ProfiledSide(Record):
     """The kernels of one call of the submission or of the reference."""
 
     outcome: Literal["ended", "deadline", "refused", "failed"]
-    """`deadline`: time ran out, and what had been measured until then counts. `refused`: the driver grants no performance counters."""
+    """`deadline`: time ran out; the measurements so far count. `refused`: the driver denies access to performance counters."""
     kernels: tuple[KernelProfile, ...] = ()
-    """In the order in which they were launched."""
+    """In launch order."""
     partial: bool = False
-    """Whether the call has further kernels: those of libraries beside the submission's own, or those that the limits left out."""
+    """Whether the call has further kernels: library kernels beside the submission's own, or kernels beyond the limits."""
     passes: int | None = None
-    """How often each kernel ran, at the most."""
+    """Maximum number of runs of a kernel."""
     duration_s: float = 0.0
-    """Of the whole run, builds and waiting aside."""
+    """Duration of the whole run, without builds and waiting."""
     remark: str = ""
-    """What kept it from the end."""
+    """Why it did not finish."""
 
     @property
     def duration_ms(self) -> float | None:
-        """Time of all kernels; None where that of one of them is not known, as in all of these sums."""
+        """Total time of all kernels. Like all of these sums, None if the value of one kernel is unknown."""
         return _sum(kernel.duration_ms for kernel in self.kernels)
 
     @property
@@ -93,25 +93,25 @@ class ProfiledSide(Record):
 
 
 class ProfileEvidence(Record):
-    """A profile of a right submission, on request (evaluator.judge.profile_runs). No verdict rests on it: Nsight Compute works inside the
-    process that it watches, so that its figures are the submission's own statement."""
+    """A profile of a right submission, on request (evaluator.judge.profile_runs). No verdict depends on it: Nsight Compute works inside the
+    profiled process, so its figures are claims of the submission."""
 
     version: str = ""
-    """Of Nsight Compute; empty where it was not found."""
+    """Version of Nsight Compute; empty if not found."""
     case: str | None = None
-    """The set of shapes that was profiled, which need not be the evaluation's."""
+    """The profiled case, which may differ from the evaluation's."""
     remark: str = ""
-    """Why nothing was profiled, or another case was."""
+    """Why nothing, or another case, was profiled."""
     submission: ProfiledSide | None = None
-    """Its own kernels alone."""
+    """Only its own kernels."""
     reference: ProfiledSide | None = None
-    """All of its kernels. Kept from one evaluation of a problem to the next."""
+    """All of its kernels. Evaluations of the same problem reuse it."""
     light: LightEvidence | None = None
-    """What that case asks for, and the device's measured peaks; by the judge."""
+    """The work of that case and the device's measured peaks, determined by the judge."""
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """None where there is no value, or one is not known."""
+    """None if there is no value, or one is unknown."""
     found = list(values)
     known = [value for value in found if value is not None]
     return sum(known) if found and len(known) == len(found) else None

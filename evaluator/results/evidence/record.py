@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Record(BaseModel):
-    """Base of all that is stored: immutable, no unknown fields, no NaN in its JSON."""
+    """Base of all stored types: immutable, no unknown fields, no NaN in its JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")

@@ -1,4 +1,4 @@
-"""Correctness: rounds, error figures, and answers in other shapes or without own kernels."""
+"""Correctness: rounds, error figures, and outputs in other shapes or without own kernels."""
 
 from typing import Any, Literal
 
@@ -10,10 +10,10 @@ from evaluator.results.figures import percent
 
 
 class ErrorMap(Record):
-    """Where an output is wrong: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.error_map)."""
+    """A map of an output's errors: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.error_map)."""
 
     rows: tuple[str, ...]
-    """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
+    """One character per patch: `.` right; `1` to `9` largest error, in half decades above the tolerance; `#` not finite."""
     rows_per_cell: int
     columns_per_cell: int
 
@@ -27,36 +27,36 @@ class WrongElement(Record):
 
 
 class ErrorFigures(Record):
-    """How far one output is from the oracle in one round."""
+    """Errors of one output in one round. The right values are the oracle's."""
 
     output: str
     """Path of the output in the returned structure, as in `[1]` or `['mean']`; empty for a lone tensor."""
     elements: int
     wrong: int
-    """Elements beyond their bound."""
+    """Number of wrong elements."""
     max_error: float
-    """Largest |value - oracle| / (|oracle| + scale), scale being the RMS of the oracle's tensor or row."""
+    """Largest |value - right value| / (|right value| + scale); scale is the RMS of the tensor's or row's right values."""
     rms_error: float
-    """RMS of value - oracle over the RMS of the oracle."""
+    """RMS of (value - right value) / RMS of the right values."""
     tolerance: float
-    """The bound that max_error was held against."""
+    """Maximum allowed max_error."""
     reference_error: float
-    """max_error of the reference itself, in the submission's dtype."""
+    """max_error of the reference, in the submission's dtype."""
     beyond: int = 0
-    """Elements beyond the tolerance; fewer are wrong where only gross errors decide."""
+    """Number of elements beyond the tolerance; fewer are wrong if only gross errors decide."""
     gross_error: float | None = None
-    """Largest |value - oracle| / (|oracle - mean| + spread) of the elements beyond the tolerance, mean and spread (RMS around it) being the
-    oracle's; None where the tolerance alone decides."""
+    """Largest |value - right value| / (|right value - mean| + spread) of the elements beyond the tolerance; mean and spread (RMS around
+    it) are those of the right values. None if the tolerance alone decides."""
     first_index: tuple[int, ...] | None = None
     """The first wrong element, in row-major order."""
     first_value: float | None = None
     first_expected: float | None = None
     pattern: str = ""
-    """How the wrong elements lie: everything, a tail, one stretch, whole rows or columns, a tile, a stride, isolated, scattered."""
+    """Positions of the wrong elements: everything, a tail, one stretch, whole rows or columns, a tile, a stride, isolated, scattered."""
     nonfinite_mismatch: int = 0
-    """Elements that are NaN or infinite where the oracle is not the same."""
+    """Number of elements that are NaN or infinite, unlike the right value."""
     likeness: str = ""
-    """What the wrong elements are like: zeros, a multiple of the right ones, numbers of a narrower type."""
+    """What the wrong elements resemble: zeros, a multiple of the right ones, numbers of a narrower type."""
     examples: tuple[WrongElement, ...] = ()
     """The first wrong elements, and the worst."""
     error_map: ErrorMap | None = None
@@ -66,100 +66,100 @@ class RoundEvidence(Record):
     """One correctness round."""
 
     index: int
-    """From 0. People see `number`."""
+    """From 0. Readers see `number`."""
     seed: int
-    """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
+    """Seed of the inputs, taken from the operating system after the submission was loaded."""
     distribution: str = "own"
-    """Where its inputs came from (evaluator.judge.correctness.inputs.input_distributions)."""
+    """Distribution of its inputs (evaluator.judge.correctness.inputs.input_distributions)."""
     passed: bool
     category: Category | None = None
     message: str = ""
     outputs: tuple[ErrorFigures, ...] = ()
     cause: str = ""
-    """What a wrong answer equals, as in `GELU's tanh approximation`; empty where that is not known."""
+    """What a wrong output equals, as in `GELU's tanh approximation`; empty if unknown."""
 
     @property
     def number(self) -> int:
-        """From 1: what messages, tables and pages call the round."""
+        """From 1: the number in messages, tables and pages."""
         return self.index + 1
 
 
 class ParametersEvidence(Record):
-    """How the submission came to its parameters and buffers: both sides draw theirs from one seed."""
+    """Source of the submission's parameters and buffers. Both sides initialise theirs from one seed."""
 
     source: Literal["copied", "drawn"]
-    """`copied`: it was given the reference's by name and shape, but for those in `kept`. `drawn`: it kept what it drew."""
+    """`copied`: the reference's were copied by name and shape, except `kept`. `drawn`: it kept its own initial values."""
     kept: tuple[str, ...] = ()
-    """Its tensors that were drawn equal to one of the reference's of another name."""
+    """Its tensors whose initial values equal those of a reference tensor with another name."""
     unmatched: tuple[str, ...] = ()
-    """Its parameters, as in `weight (64, 32)`, that have neither name nor values of one of the reference's."""
+    """Its parameters, as in `weight (64, 32)`, that match no reference parameter by name or values."""
     missing: tuple[str, ...] = ()
-    """The reference's, written so, that none of its own has the name or the values of."""
+    """The reference's parameters that match none of its own by name or values."""
 
 
 class ChangedInputsEvidence(Record):
-    """One answer to inputs of another distribution than the problem's own, which decides nothing."""
+    """One output on inputs of another distribution than the problem's own. It does not affect the verdict."""
 
     distribution: str
     """One of evaluator.judge.correctness.inputs.input_distributions."""
     right: bool | None
-    """None where the reference has no answer to hold it against, or the machine failed."""
+    """None if the reference has no right output for it, or the machine failed."""
     category: Category | None = None
-    """The category of the wrong answer, or of the worker's end; None where it was right."""
+    """The category of the wrong output, or of the worker's end; None if it was right."""
     message: str = ""
     max_error: float | None = None
-    """Of the wrong output, as in ErrorFigures; None where there is none."""
+    """Error of a wrong output, as in ErrorFigures; None without one."""
 
 
 class AblationEvidence(Record):
-    """One more answer, of another worker in which the submission's own kernels were left out."""
+    """One more output, from another worker that skipped the submission's own kernels."""
 
     still_right: bool
     category: Category | None = None
-    """The category of the wrong answer, or of the worker's end; None where it was still right."""
+    """The category of the wrong output, or of the worker's end; None if it was still right."""
     message: str = ""
 
 
 OWN_TIME_SHARE = 0.1
-"""Own kernels that take less of a call's time, and"""
-OWN_WRITTEN_SHARE = 0.01
-"""that write less than this share of the answer's bytes, do not do the problem's work."""
+"""Minimum share of a call's time. Own kernels below both minimums do not do the problem's work."""
+OWN_WRITTEN_SHARE = 0.1
+"""Minimum share of the output's bytes."""
 
 
 class OwnWorkEvidence(Record):
-    """What the submission's own kernels contributed to calls in another worker, which left nothing out: a claim of the worker's process."""
+    """Contribution of the submission's own kernels to calls in another worker, which skips nothing: a claim of the worker's process."""
 
     time_share: float
-    """Of a call's time: of the device's on a GPU. The largest of all calls that were watched."""
+    """Largest share of a watched call's time; on a GPU, of its device time."""
     written_bytes: int
-    """In memory that they changed or returned, the most of any call. Counting ends soon after `OWN_WRITTEN_SHARE` of the answer."""
+    """Maximum per call, in memory that they changed or returned. Counting stops soon after `OWN_WRITTEN_SHARE` of the output."""
     answer_bytes: int
 
     @property
     def is_too_little(self) -> bool:
-        """Whether the problem's work is done by others."""
+        """Whether code other than own kernels does the problem's work."""
         return self.time_share < OWN_TIME_SHARE and self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes
 
     @property
     def words(self) -> str:
-        """As in `0.31 % of a call's time, 4 bytes written for an answer of 65536`; at least so many bytes where they were enough."""
+        """As in `0.31 % of a call's time, 4 bytes written for an output of 65536`; `at least` so many bytes if they are enough."""
         at_least = "" if self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes else "at least "
-        written = f"{at_least}{self.written_bytes} bytes written for an answer of {self.answer_bytes}"
+        written = f"{at_least}{self.written_bytes} bytes written for an output of {self.answer_bytes}"
         return f"{percent(self.time_share)} of a call's time, {written}"
 
 
 class ShapeEvidence(Record):
-    """One answer in another set of shapes than the case's (evaluator.judge.integrity.other_shapes)."""
+    """One output in other shapes than the case's (evaluator.judge.integrity.other_shapes)."""
 
     case: str
-    """Its name: one that the problem declares, or what was done to the case's sizes."""
+    """Its name: one that the problem declares, or the change to the case's sizes."""
     constants: dict[str, Any] = Field(default_factory=dict)
-    """The problem's numbers in it."""
+    """The problem's numbers in this case."""
     declared: bool
     inputs: tuple[str, ...] = ()
-    """Type and shape of each tensor among the arguments."""
+    """Type and shape of each tensor argument."""
     right: bool | None
-    """None where the reference itself, or the machine, failed in it."""
+    """None if the reference or the machine failed in it."""
     category: Category | None = None
-    """The category of the wrong answer, or of the worker's end; None where it was right."""
+    """The category of the wrong output, or of the worker's end; None if it was right."""
     message: str = ""

@@ -1,67 +1,67 @@
-"""What compute-sanitizer said."""
+"""Findings of compute-sanitizer."""
 
 from evaluator.results.evidence.record import Record
 
 
 class SanitizerPlace(Record):
-    """Another place that a finding is about."""
+    """Another place that a finding concerns."""
 
     role: str
-    """What it has to do with the finding, as in `Read access` or `called here`."""
+    """Its relation to the finding, as in `Read access` or `called here`."""
     kernel: str = ""
     file: str = ""
     line: int | None = None
     source_line: int | None = None
-    """Line of what was handed in."""
+    """Line of the submission."""
     excerpt: str = ""
 
 
 class SanitizerFinding(Record):
-    """Reports of compute-sanitizer that say the same of the same place. It works inside the worker's process: a claim, and no verdict."""
+    """Equal reports of compute-sanitizer on one place. It works inside the worker's process: a claim, not a verdict."""
 
     tool: str
     """memcheck, racecheck, initcheck or synccheck."""
     severity: str
     """error or warning."""
     message: str
-    """Its first line, as in `Invalid __global__ write of size 4 bytes`."""
+    """First line of the report, as in `Invalid __global__ write of size 4 bytes`."""
     count: int
     kernel: str = ""
-    """Demangled; empty where none is named."""
+    """Demangled; empty if none is named."""
     own: bool = False
-    """Whether that is in sources of the submission's own."""
+    """Whether it is in the submission's own sources."""
     file: str = ""
-    """Without its folder."""
+    """File name without its folder."""
     line: int | None = None
-    """Of that file, which a build of the submission's may have written."""
+    """Line of that file, which the submission's build may have written."""
     source_line: int | None = None
-    """Line of what was handed in."""
+    """Line of the submission."""
     excerpt: str = ""
-    """That line."""
+    """Source text of the line."""
     detail: str = ""
-    """Thread, block and address of the first of these reports."""
+    """Thread, CUDA block and address of the first of these reports."""
     others: tuple[SanitizerPlace, ...] = ()
 
 
 class SanitizerRun(Record):
-    """One tool of compute-sanitizer over the submission."""
+    """One tool of compute-sanitizer, run on the submission."""
 
     tool: str
     outcome: str
-    """ended, deadline (what it had found until then counts) or failed."""
+    """ended, deadline (its findings so far count) or failed."""
     reports: int | None = None
-    """By its own summary; None where it did not come to one."""
+    """Number in its summary; None without a summary."""
     duration_s: float = 0.0
-    """Builds aside."""
+    """Without builds."""
     remark: str = ""
-    """What kept it from the end, or the submission from its answer."""
+    """Why the tool did not finish, or the submission gave no output."""
 
 
 class SanitizerEvidence(Record):
-    """What compute-sanitizer said of the submission, on request (evaluator.judge.sanitizer_runs)."""
+    """Findings of compute-sanitizer on the submission, on request (evaluator.judge.sanitizer_runs)."""
 
     version: str
     case: str
-    """The set of shapes that it ran on, which need not be the evaluation's."""
+    """The case that it ran, which may differ from the evaluation's."""
     runs: tuple[SanitizerRun, ...] = ()
     findings: tuple[SanitizerFinding, ...] = ()

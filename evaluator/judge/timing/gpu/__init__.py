@@ -1,1 +1,1 @@
-"""What only a GPU needs: the flush of its L2 cache, the gate that its streams wait at, and the launch lead."""
+"""Parts of timing for GPUs alone: the flush of the L2 cache, the gate at which streams wait, and the launch lead."""

@@ -8,19 +8,19 @@ import torch
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
 
 FLUSH_FACTOR = 3
-"""Sizes of the L2 cache that are written: nothing of the inputs is left there."""
+"""A flush writes this many times the size of the L2 cache, so that no inputs stay there."""
 LEAST_FLUSH_BYTES = 32 << 20
 
 
 class L2Flush:
-    """Memory that a worker overwrites before a timed call, so that the L2 cache holds no inputs; an area for each call in a row.
+    """Memory that a worker overwrites before a timed call, so that the L2 cache holds no inputs. Each call in a row has its own area.
 
-    The judge owns the memory, and draws the word to write anew for each area. The word comes together with the inputs, so that no flush
-    can be done ahead. The judge sees a flush that was left out to hide work of the same length behind its time.
+    The judge owns the memory, and chooses a random word to write for each area. The word comes together with the inputs, so no flush can be
+    done ahead. The judge detects a flush that was omitted to hide work of the same length in its time.
     """
 
     def __init__(self, memory: SharedMemory, room_bytes: int, areas: int = 1) -> None:
-        """So many areas as there is room for, one at the least. Raises RuntimeError where there is no memory for them."""
+        """Make up to `areas` areas, as many as fit into `room_bytes`, but at least one. Raises RuntimeError if memory runs out."""
         self.device = memory.device
         words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
         self._areas = [memory.allocate(words.nbytes) for _ in range(max(1, min(areas, room_bytes // words.nbytes)))]
@@ -38,7 +38,7 @@ class L2Flush:
         return len(self._areas)
 
     def order(self, count: int = 1) -> list[dict[str, Any]]:
-        """How the next request says what to write, before each of so many calls."""
+        """The parts of the next request that say what to write before each of `count` calls."""
         self._ordered = count
         drawn = [secrets.randbits(63) for _ in range(count)]
         self._drawn[:count] = torch.tensor(drawn, dtype=torch.int64, device=self.device)
@@ -54,7 +54,7 @@ class L2Flush:
         self._words()[: self._ordered].copy_(self._drawn[: self._ordered])
 
     def done(self) -> bool:
-        """Whether everything has been written that was last ordered."""
+        """Whether the last order was written completely."""
         pairs = zip(self._areas[: self._ordered], self._drawn, strict=False)
         return all(bool((area.view(self._shape, torch.int64) == word).all()) for area, word in pairs)
 

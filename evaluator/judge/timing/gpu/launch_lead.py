@@ -1,4 +1,4 @@
-"""The launch lead: how long the device is kept busy before a call that is timed by itself, so that the host has launched it by then."""
+"""The launch lead: the device is kept busy before each single timed call, until the host has launched the call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ import torch
 FACTOR = 1.5
 MORE_MS = 0.03
 MOST_MS = 10.0
-"""A launch lead is FACTOR times the host's time for launching a call and MORE_MS, at the most MOST_MS; those of a whole block are at the
-most twice as long."""
+"""A launch lead is FACTOR times the host's launch time of a call, plus MORE_MS, but at most MOST_MS. Those of a whole block take at most
+twice as long."""
 LARGE_BYTES = 1 << 26
 MOST_OF_LARGE_MS = 0.3
-"""The most if answers are larger than LARGE_BYTES. Their kernels take the device longer than their launch takes the host, and a worker that
-has been taken over could hide work in the lead, as much as the judge's clock allows for the copying of answers."""
+"""Maximum if outputs are larger than LARGE_BYTES. Their kernels take longer than their launches. A hijacked worker could hide work in the
+lead, as much as the judge's clock allows for copying outputs."""
 TRIED_CYCLES = 1_000_000
 TRIES = 5
 
 
 @dataclass(frozen=True)
 class LaunchLead:
-    """A launch lead, in cycles of the device's clock, whose rate varies."""
+    """A launch lead, in cycles of the device's clock. The clock's rate varies."""
 
     cycles: int = 0
     ms: float = 0.0
@@ -28,7 +28,7 @@ class LaunchLead:
 
     @staticmethod
     def of(host_ms: Sequence[float], length: int, device: torch.device, answer_bytes: int = 0) -> "LaunchLead":
-        """The launch lead for blocks of `length` calls; `host_ms` is what launching one takes each worker, the slowest of which counts."""
+        """The launch lead for blocks of `length` calls. host_ms: launch time of a call by each worker; the slowest worker counts."""
         most_ms = MOST_OF_LARGE_MS if answer_bytes > LARGE_BYTES else MOST_MS
         ms = min(FACTOR * max(host_ms) + MORE_MS, most_ms, 2 * MOST_MS / length)
         return LaunchLead(round(ms * _cycles_per_ms(device)), ms)
@@ -38,7 +38,7 @@ NONE = LaunchLead()
 
 
 def _cycles_per_ms(device: torch.device) -> float:
-    """The most of several tries: another process on the device makes a try seem slow."""
+    """The maximum of several tries, since another process on the device may slow down a try."""
     return max(_tried_cycles_per_ms(device) for _ in range(TRIES))
 
 

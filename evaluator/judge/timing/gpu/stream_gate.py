@@ -1,10 +1,10 @@
-"""The gate: calls on a GPU wait at it, in their order, until the judge opens it (nvbench's blocking kernel).
+"""The gate: calls on a GPU wait at it, in order, until the judge opens it (nvbench's blocking kernel).
 
-A request's calls are enqueued behind the gate. When all are, the judge's clock starts, the inputs come, and the gate opens. So the clock
-shows the device's time and not the host's, and no call can be computed ahead, as there are no inputs yet.
+A request's calls are enqueued behind the gate. Then the judge starts its clock, copies the inputs, and opens the gate. So the clock shows
+the device's time and not the host's, and no call can be computed ahead, since the inputs do not exist yet.
 
-The gate is a word of host memory that a CPU opens. A kernel of the judge would be slower: the clock includes each change of the device
-from one process to another.
+The gate is a word of host memory that a CPU opens. A kernel of the judge would be slower: the clock would include each switch of the device
+between processes.
 """
 
 import logging
@@ -21,14 +21,14 @@ from evaluator.worker.gate import MappedGate
 MAX_VALUE = (1 << 31) - 1
 PAGE_BYTES = 4096
 MOST_AT_ONCE = 256
-"""Copies that the judge has wait for one moment: a quarter of what the device's queue holds."""
+"""Maximum number of copies that the judge queues at once: a quarter of the device's queue."""
 
 
 log = logging.getLogger(__name__)
 
 
 class StreamGate:
-    """A word of the judge's memory. Streams of its device wait until it holds what was drawn for the request."""
+    """A word of the judge's memory. Streams of its device wait until it holds the random value of the request."""
 
     def __init__(self, memory: SharedMemory) -> None:
         self.device = memory.device
@@ -38,21 +38,21 @@ class StreamGate:
 
     @property
     def descriptor(self) -> int:
-        """The page's memfd; it remains the gate's."""
+        """The page's memfd, owned by the gate."""
         return self._page.descriptor
 
     def close(self) -> int:
-        """Draw a new value, for which the next request waits."""
+        """Choose a new random value, for which the next request waits."""
         self._word.zero_()
         self._value = 1 + secrets.randbelow(MAX_VALUE)
         return self._value
 
     def open(self) -> None:
-        """Let in what waits. What the judge has enqueued for it must be done."""
+        """Let the waiting work start. The judge's own queued work for it must be done."""
         self._word.fill_(self._value)
 
     def works(self) -> bool:
-        """Whether this device and driver know such waiting: tried on a stream of the judge's own."""
+        """Whether this device and driver support such waiting, tried on a stream of the judge's own."""
         stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         try:
             mapped = MappedGate(os.dup(self.descriptor))
@@ -75,14 +75,14 @@ class Valve:
     """A gate for the judge's own stream, which no worker sees."""
 
     def __init__(self) -> None:
-        """Of the current device. Raises RuntimeError where that can't know such memory."""
+        """A valve of the current device. Raises RuntimeError if the device can't use such memory."""
         page = HostAllocation(0, PAGE_BYTES)
         self._word = page.view((1,), torch.int32)
         self._mapped = MappedGate(page.descriptor)
         self._value = 0
 
     def close(self) -> None:
-        """Have what is enqueued from now on wait."""
+        """Make work wait that is enqueued from now on."""
         self._value = self._value % MAX_VALUE + 1
         self._mapped.wait_for(self._value)
 
@@ -94,21 +94,21 @@ _valves: dict[torch.device, Valve] = {}
 
 
 def _valve_of(device: torch.device) -> Valve | None:
-    """The process's own, for good; None where there can't be one."""
+    """The process's valve for the device, made once; None if there can't be one."""
     if device not in _valves:
         try:
             with torch.cuda.device(device):
                 _valves[device] = Valve()
         except RuntimeError as error:
-            log.warning("the judge's own host is in its clock: %s", error)
+            log.warning("the judge's clock includes its own host time: %s", error)
     return _valves.get(device)
 
 
 def at_once(device: torch.device, copies: int, enqueue: Callable[[], None]) -> float:
-    """Have the device begin with what `enqueue` asks it for, so many copies that it has done before, when all of it has been asked for.
+    """Queue all of the `copies` that `enqueue` makes, then start the device. The device must have done such copies before.
 
-    Returns the moment, by time.perf_counter(): how long asking takes the judge is not after it, but where there are too many to wait.
-    `enqueue` must not wait for the device, and no other thread of the process may use it meanwhile.
+    Returns the start time, by time.perf_counter(). The judge's time to queue is before it, unless there are too many copies to queue.
+    `enqueue` must not wait for the device, and no other thread of the process may use the device meanwhile.
     """
     valve = _valve_of(device) if copies <= MOST_AT_ONCE else None
     start = time.perf_counter()

@@ -20,11 +20,11 @@ _FILES = sorted({found.name for found in pkgutil.iter_modules(__path__)} - {"pro
 PROTOCOLS: dict[str, TimingProtocol] = {
     protocol.name: protocol for protocol in (import_module(f"{__name__}.{name}").PROTOCOL for name in _FILES)
 }
-"""By name, in alphabetical order."""
+"""The protocols by name, in alphabetical order."""
 
 
 class UnknownProtocolError(Exception):
-    """No such protocol for this kind of device; the message is for the person who asked."""
+    """No such protocol for this kind of device. The message is for the user."""
 
 
 def names(device_kind: str) -> list[str]:

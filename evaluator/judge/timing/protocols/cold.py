@@ -1,4 +1,4 @@
-"""The default on a GPU: device time of each call by itself, with none of its inputs in the L2 cache."""
+"""The default on a GPU: device time of each single call, without its inputs in the L2 cache."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingP
 
 
 class Cold(TimingProtocol):
-    """Between two events around each call, after a flush of the L2 cache."""
+    """Times each call between two events, after a flush of the L2 cache."""
 
     name = "cold"
     device_kind = "cuda"

@@ -5,12 +5,12 @@ from typing import Any
 from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingProtocol
 
 BLOCK_MS = 2.0
-"""About how long the calls of a request may take together. Of longer ones more are interrupted."""
+"""Approximate limit of the total time of one request's calls. Longer requests are interrupted more often."""
 
 
 class Cpu(TimingProtocol):
-    """Short calls share a request: being woken for one takes a worker 0.05 to 0.2 ms, more in one process than in another. In the end the
-    judge takes off the time of a block without calls."""
+    """Short calls share a request, since waking a worker for one takes 0.05 to 0.2 ms, and differs between processes. In the end the judge
+    subtracts the time of an empty block."""
 
     name = "cpu"
     device_kind = "cpu"

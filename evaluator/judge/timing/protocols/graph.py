@@ -1,4 +1,4 @@
-"""Replays of a CUDA graph: for kernels that take less time than their launch."""
+"""Replays of a CUDA graph, for kernels that take less time than their launch."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingP
 
 
 class Graph(TimingProtocol):
-    """Between two events around one replay of a graph of all calls of a block, each over inputs of its own.
+    """Times one replay of a graph of all calls of a block between two events. Each call has inputs of its own.
 
-    What forward() does on the host is done once, when the graph is recorded. A submission that waits for the device, or launches on the
+    The host's work in forward() is done once, when the graph is recorded. A submission that waits for the device, or launches on the
     legacy default stream, can't be recorded. It is timed by the default protocol instead, and its record says why.
     """
 

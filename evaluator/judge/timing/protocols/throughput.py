@@ -1,4 +1,4 @@
-"""Calls back to back: the time of one among many, with the caches as the calls before it left them."""
+"""Calls back to back: the mean time of a call, with the caches as the previous calls left them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingP
 
 
 class Throughput(TimingProtocol):
-    """Between two events around all calls of a block. Each call has inputs of its own, so that none can be answered once for all."""
+    """Times all calls of a block between two events. Each call has inputs of its own, so that no result can be reused."""
 
     name = "throughput"
     device_kind = "cuda"
