@@ -1,4 +1,4 @@
-"""From evidence to verdict, and to the words that somebody can repair a submission from.
+"""From evidence to a verdict, and to advice on how to fix the submission.
 
 `diagnose.py` and `rules/` decide; `feedback.py` and `notes/` say what to do; `explanation.py` says what a category means.
 """

@@ -20,13 +20,13 @@ ALLOCATES = frozenset(
         *("repeat", "tile", "repeat_interleave", "cdist", "combinations", "one_hot"),
     )
 )
-"""Functions of Python and PyTorch whose arguments say how much memory they allocate."""
+"""Functions of Python and PyTorch that allocate as much memory as their arguments say."""
 _OF_LAUNCHES = (Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH)
 _OF_DEVICE = (Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT)
 
 
 def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
-    """The line, counted from 1 in the file in which `code` begins on line `first_line`; None where no single line is the cause."""
+    """The line of the file, from 1, where `code` begins on line `first_line`; None if no single line is the cause."""
     evidence = result.evidence
     if result.category is Category.LINK_ERROR and (line := _of_symbol(evidence, code, first_line)):
         return line
@@ -45,13 +45,13 @@ def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
 
 
 def first_refused(evidence: Evidence) -> LaunchRecord | None:
-    """The first of the submission's own launches that was refused."""
+    """The submission's first own launch that was refused."""
     refused = [launch for launch in evidence.launches if launch.own and launch.code != 0]
     return min(refused, key=lambda launch: launch.first, default=None)
 
 
 def _of_allocation(code: str, first_line: int) -> int | None:
-    """The only line that allocates, if there is just one: a process that is killed for its memory leaves no traceback."""
+    """The only line that allocates, if there is just one: a process killed for its memory use leaves no traceback."""
     script = python_reader.read(code)
     lines = {call.line for call in script.calls if call.name.rsplit(".", 1)[-1] in ALLOCATES} if script else set()
     return lines.pop() + first_line - 1 if len(lines) == 1 else None
@@ -83,7 +83,7 @@ def _of_launch(launch: LaunchRecord, code: str, first_line: int) -> int | None:
 
 
 def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
-    """The line on which the faulty kernel begins: the one that is known, or the only one."""
+    """The first line of the faulty kernel: the known one, or the only one."""
     at_fault = [evidence.fault.kernel] if evidence.fault else [launch.kernel for launch in evidence.launches if launch.own]
     names = {plain_name(kernel) for kernel in at_fault}
     script = python_reader.read(code)

@@ -1,8 +1,8 @@
 """From evidence to verdict: the first rule that applies decides.
 
-The rules are the functions marked `@rule` in the modules of `evaluator/diagnosis/rules`; a new module there is found by itself.
-They are pure functions of the evidence, so that every verdict can be derived again from what is stored. Of what the worker claims,
-they count only claims against itself: an exception, a failed build, a wrong shape. Nothing that the worker says makes a verdict better.
+The rules are the functions marked `@rule` in the modules of `evaluator/diagnosis/rules`. New modules there are found automatically.
+Rules are pure functions of the evidence, so every verdict can be derived again from the stored evidence. They trust a worker's claims
+only against itself: an exception, a failed build, a wrong shape. No claim of the worker makes a verdict better.
 """
 
 import pkgutil
@@ -16,7 +16,7 @@ from evaluator.results.evidence import Evidence
 
 
 def diagnose(evidence: Evidence) -> Verdict:
-    """The verdict on an evaluation that ran as far as it could; `ok` where no rule applies."""
+    """The verdict on an evaluation that ran as far as it could; `ok` if no rule applies."""
     for rule in RULES:
         verdict = rule.decide(evidence)
         if verdict is not None:

@@ -1,4 +1,4 @@
-"""What a category means and which rule gives it: `python pipeline.py --explain CATEGORY`, and the whole of docs/verdicts.md.
+"""The meaning of a category and the rules that give it: `python pipeline.py --explain CATEGORY`, and docs/verdicts.md.
 
 python -m evaluator.diagnosis.explanation > docs/verdicts.md
 """
@@ -11,27 +11,27 @@ from evaluator.diagnosis.rule import Rule
 from evaluator.results.category import CATEGORIES, Category, Status
 
 STATUS_MEANINGS = {
-    Status.CORRECT: "Right on the problem's own inputs. Only `ok` is ranked.",
-    Status.INCORRECT: "It ran, and the answer is wrong.",
-    Status.BUILD_FAILED: "It did not become an extension.",
-    Status.RUN_FAILED: "It did not come to an answer.",
-    Status.REJECTED: "It was not judged, because of what was handed in.",
-    Status.DISQUALIFIED: "It was caught claiming what is not so.",
-    Status.NOT_EVALUATED: "It was not judged, for no fault of its own. The next run tries again.",
+    Status.CORRECT: "Right on the inputs that the problem generates. Only `ok` is ranked.",
+    Status.INCORRECT: "It ran, and the output is wrong.",
+    Status.BUILD_FAILED: "It did not compile or link.",
+    Status.RUN_FAILED: "It raised, crashed or hung.",
+    Status.REJECTED: "The file has no usable submission.",
+    Status.DISQUALIFIED: "It cheated: in time, output or access.",
+    Status.NOT_EVALUATED: "The judge or the machine could not judge it. The next run tries again.",
 }
 GIVEN_WITHOUT_RULE = {
-    Category.OK: "where no rule applies",
+    Category.OK: "if no rule applies",
     **dict.fromkeys((category for category in Category if category.status is Status.REJECTED), "before anything runs"),
-    Category.NO_DEVICE: "where the device is missing",
-    Category.INTERRUPTED: "where the run ends first",
+    Category.NO_DEVICE: "if the device is missing",
+    Category.INTERRUPTED: "if the run ended first",
 }
-"""When a category is given that no rule gives."""
+"""When the judge gives a category that no rule gives."""
 _HEAD = """# Verdicts
 
 <!-- python -m evaluator.diagnosis.explanation > docs/verdicts.md -->
 
-Every evaluation has one status and one category. `assay judge --explain CATEGORY` also says what it rests on, and which rules may give it.
-The evidence is stored: `assay show ID`.
+Every evaluation has one status and one category. `assay judge --explain CATEGORY` also shows the evidence that it needs
+and the rules that give it. `assay show ID` shows the evidence of an evaluation.
 """
 _COLUMNS = "| category | meaning | what to do |\n| --- | --- | --- |\n"
 _REDUCED_PRECISION = """Leaderboards leave `reduced_precision` out, unless you ask for it: `assay leaderboard --allow-reduced-precision`,
@@ -39,23 +39,23 @@ or "reduced precision too" on the [pages](pages.md). There it is marked.
 """
 _BEYOND = """## Beyond the verdict
 
-Two more answers come with a right submission. They decide nothing, unless you ask for that.
+A right submission has two more fields. They change the verdict only with the option.
 
-| field | question | makes it a verdict |
+| field | question | option that makes it decide |
 | --- | --- | --- |
 | `generalises` | Is it right in [other shapes](problems.md#generalisation)? | `--strict-shapes` |
 | `robust` | Is it right on inputs of [other distributions](architecture.md#the-rounds)? | `--strict-inputs` |
 
 Each is `yes`, `no` (at least one shape or distribution gave a wrong answer) or `untested`.
-`assay show ID`, the pages and the feedback name the distributions that break it.
+`assay show ID`, the pages and the feedback name the distributions on which it is wrong.
 """
 _ORDER = """## When several apply
 
-The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted`,
-`rejected` and `infrastructure_error` without a rule. The rules are in `evaluator/diagnosis/rules`.
+The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted` and
+`rejected` without a rule. It also gives `infrastructure_error` and `no_toolchain` itself. The rules are in `evaluator/diagnosis/rules`.
 
-| order | rule |
-| --- | --- |
+| order | rule | gives |
+| --- | --- | --- |
 """
 
 
@@ -64,7 +64,7 @@ class UnknownCategoryError(Exception):
 
 
 def explain(name: str) -> str:
-    """All that is known of one category, in lines. Raises UnknownCategoryError."""
+    """All facts about one category, in lines. Raises UnknownCategoryError."""
     category = next((category for category in Category if category.value == name.strip().lower()), None)
     if category is None:
         near = get_close_matches(name.lower()[:64], [category.value for category in Category], n=3, cutoff=0.6)
@@ -84,7 +84,7 @@ def explain(name: str) -> str:
 
 
 def _given_by(category: Category) -> str:
-    """The rules that may give it, with their places: the lower the place, the more other categories it wins over."""
+    """The rules that may give it, with their places. The rule with the lower place decides first."""
     found = [(place, rule) for place, rule in enumerate(RULES, 1) if category in rule.gives]
     places = (f"rule {place} of {len(RULES)}, {rule.name} in {rule.file}" for place, rule in found)
     return "; ".join(places) or f"no rule: {GIVEN_WITHOUT_RULE[category]}"
@@ -107,7 +107,10 @@ def _entry(category: Category) -> str:
 
 
 def _row(rule: Rule) -> str:
-    return f"| {rule.order} | `{rule.name}` |\n"
+    whole = [status for status in Status if {category for category in Category if category.status is status} <= set(rule.gives)]
+    gives = [f"all `{status.value}`" for status in whole]
+    gives += [f"`{category.value}`" for category in rule.gives if category.status not in whole]
+    return f"| {rule.order} | `{rule.name}` | {', '.join(gives)} |\n"
 
 
 if __name__ == "__main__":

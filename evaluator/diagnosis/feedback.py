@@ -1,7 +1,7 @@
-"""Feedback on one evaluation, for the person or the model that repairs the submission: short, the most important first.
+"""Feedback on one evaluation, for the person or model that fixes the submission: short, the most important first.
 
-It tells nothing of the judge's machine: paths lose their folders, and only the submission's code is quoted. No line holds a line break or
-a control character.
+It reveals nothing of the judge's machine: paths lose their folders, and only the submission's code is quoted. Lines have no line breaks or
+control characters.
 """
 
 import logging
@@ -57,12 +57,12 @@ class Feedback:
     """The feedback on one evaluation."""
 
     line: int | None
-    """The line of the submission that caused the verdict; None where no single line did."""
+    """The line of the submission that caused the verdict; None if no single line did."""
     sections: tuple[Section, ...]
 
     @property
     def text(self) -> str:
-        """Plain text of at most MAX_CHARS characters; the last sections are left out first."""
+        """Plain text of at most MAX_CHARS characters. The last sections are dropped first."""
         parts: list[str] = []
         room = MAX_CHARS
         for section in self.sections:
@@ -93,7 +93,7 @@ class Feedback:
 def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
     """Feedback on the result of `code`, which begins on line `first_line` of its file.
 
-    Where making it fails, it is empty and the error is logged: hostile code must not stop the report on other results.
+    If an error occurs, it is logged and the feedback is empty: hostile code must not stop the report on other results.
     """
     try:
         return _feedback(result, code, first_line)
@@ -120,7 +120,7 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     hint = CATEGORIES[result.category].hint
     found.append(Section("what to do", tuple(text for text in (*_own_parameters(evidence), advice, hint) if text)))
     if result.status is Status.CORRECT:
-        found.append(Section("on other inputs, on which no verdict rests", tuple(map(_other_inputs, _broken_by(evidence)))))
+        found.append(Section("on other inputs, which decide no verdict", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))
     if evidence.profile is not None:
         case = f", on the case {evidence.profile.case}" if evidence.profile.case else ""
@@ -132,13 +132,13 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
 def _own_parameters(evidence: Evidence) -> Iterator[str]:
     if other_parameters(evidence):
         yield (
-            "First give your parameters the reference's values. Both sides draw theirs from one seed: construct the same layers in the "
-            "same order; or give each the name and the shape that it has in the reference, by which values are copied."
+            "First give your parameters the reference's values. Both sides initialise theirs from one seed: construct the same layers in "
+            "the same order. Or use the reference's parameter names and shapes: then the judge copies the values."
         )
 
 
 def _clean(section: Section) -> Section:
-    """Lines of limited length, without folders, line breaks and control characters; code keeps its indent."""
+    """The section with lines of limited length, without folders, line breaks and control characters. Code keeps its indent."""
     lines = (line.expandtabs(TAB_WIDTH) if section.verbatim else line for line in section.lines)
     shown = tuple(cut_middle(without_paths(plain_line(line)), MAX_LINE_CHARS) for line in lines)
     return Section(cut_middle(plain_line(section.title), MAX_TITLE_CHARS), shown, section.verbatim)
@@ -156,7 +156,7 @@ def _excerpt(code: str, first_line: int, line: int) -> Iterator[Section]:
 
 
 def _diagnostics(result: Result) -> Iterator[Section]:
-    """The errors of a failed build; of other builds their warnings."""
+    """The errors of a failed build; for other builds, their warnings."""
     failed = next((build for build in reversed(result.evidence.builds) if not build.ok), None)
     if failed is not None and result.status is Status.BUILD_FAILED:
         shown = errors(failed.diagnostics)
@@ -192,7 +192,7 @@ def _traceback(result: Result) -> Iterator[Section]:
         return
     lines = [line for line in exception.traceback.splitlines() if line.strip()]
     if len(lines) > 2:
-        yield Section("its own lines in the traceback", tuple(lines[-MAX_TRACEBACK_LINES:]), verbatim=True)
+        yield Section("the submission's lines of the traceback", tuple(lines[-MAX_TRACEBACK_LINES:]), verbatim=True)
     more = [line.strip() for line in exception.message.splitlines() if line.strip()]
     if len(more) > 1:
         yield Section("message", (cut_middle(" / ".join(more), MAX_LINE_CHARS),))
@@ -223,7 +223,7 @@ def _broken_by(evidence: Evidence) -> Iterator[ChangedInputsEvidence]:
 
 
 def _other_inputs(changed: ChangedInputsEvidence) -> str:
-    """What went wrong on inputs of another distribution; the message where there is no figure."""
+    """The error on inputs of another distribution; without a figure, the message."""
     what = f"largest relative error {changed.max_error:.3g}" if changed.max_error is not None else changed.message
     return f"inputs `{changed.distribution}`: {changed.category or 'wrong'}" + (f", {what}" if what else "")
 
@@ -233,7 +233,7 @@ def _launches(evidence: Evidence) -> Iterator[Section]:
     others = [launch for launch in evidence.launches if not launch.own]
     lines = [_launch(evidence, launch) for launch in own[:MAX_KERNELS]]
     if len(own) > MAX_KERNELS:
-        lines.append(f"and {len(own) - MAX_KERNELS} other kernels of its own")
+        lines.append(f"and {len(own) - MAX_KERNELS} other kernels of the submission")
     if others:
         lines.append(_of_libraries(evidence, others))
     yield Section("launches", tuple(lines))
@@ -243,8 +243,8 @@ def _of_libraries(evidence: Evidence, others: list[LaunchRecord]) -> str:
     found = [launch for launch in by_time(evidence) if not launch.own]
     share = sum(evidence.device_share(launch) or 0.0 for launch in found)
     names = ", ".join(dict.fromkeys(f"`{plain_name(launch.kernel)}`" for launch in found[:MAX_LIBRARY_KERNELS]))
-    return f"{sum(launch.count for launch in others)} launches of libraries' kernels" + (
-        f"; in a call they have {percent(share)} of its time, most of it {names}" if found else ""
+    return f"{sum(launch.count for launch in others)} launches of library kernels" + (
+        f"; they take {percent(share)} of a call's time, mostly {names}" if found else ""
     )
 
 
@@ -256,7 +256,7 @@ def _launch(evidence: Evidence, launch: LaunchRecord) -> str:
     if limits and limits.static_shared_bytes:
         uses += f", {limits.static_shared_bytes} bytes of static shared memory"
     if limits and limits.local_bytes:
-        uses += f", {limits.local_bytes} bytes of local memory a thread (spilled registers or arrays)"
+        uses += f", {limits.local_bytes} bytes of local memory per thread (spilled registers or arrays)"
     took = timed(evidence, launch)
     shape = f"grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}{uses}"
     return f"`{plain_name(launch.kernel)}` × {launch.count}: {shape}{f'; {took}' if took else ''}"
@@ -268,15 +268,15 @@ def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
     launches = result.evidence.launches
     own = sum(launch.count for launch in launches if launch.own) if launches else None
     found = notes(code, first_line, result.evidence.sizes, Ran(own, own_share(result.evidence)))
-    yield Section("from reading it", tuple(f"line {note.line}: {note.text}" if note.line else note.text for note in found))
+    yield Section("from reading the code", tuple(f"line {note.line}: {note.text}" if note.line else note.text for note in found))
 
 
 def _escaped(text: str) -> str:
-    """One line that Markdown shows as plain text; the backticks around names stay."""
+    """One line escaped for Markdown. Backticks around names stay."""
     return "".join(f"\\{character}" if character in "\\*_[]<>#|&~" else character for character in text)
 
 
 def _fence(lines: tuple[str, ...]) -> str:
-    """A Markdown fence that no line closes: more backticks than any line has in a row."""
+    """A Markdown fence with more backticks than any line has in a row, so that no line closes it."""
     runs = (len(run) for line in lines for run in re.findall("`+", line))
     return "`" * max(3, 1 + max(runs, default=0))

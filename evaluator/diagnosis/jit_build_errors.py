@@ -1,6 +1,6 @@
-"""Turns errors of compilers that run in the worker, as Triton's and NVRTC do, into failed builds with the line of the submission.
+"""Turns errors of compilers that run in the worker, such as Triton's and NVRTC, into failed builds with the submission's line.
 
-They raise exceptions there. Which of them are a compiler's, and where in the kernel they are, is what the DSL says (evaluator/dsl).
+These compilers raise exceptions in the worker. The DSL (evaluator/dsl) says which exceptions come from a compiler, and from which line.
 """
 
 import re
@@ -21,13 +21,13 @@ FAULTS = {
     category.value: category
     for category in (Category.UNDECLARED_IDENTIFIER, Category.CUDA_COMPILE_ERROR, Category.CONST_POINTER, Category.MISSING_HEADER)
 }
-"""What a DSL may call an error."""
+"""Categories that a DSL may give an error."""
 
 _QUOTED = re.compile(r"^(?P<file>[^\s(][^(]*)\((?P<line>\d{1,9})\): (?:catastrophic error|error)")
 
 
 def failed_build(exception: ExceptionEvidence, source: SourceMap) -> BuildEvidence | None:
-    """The failed build that an exception of the worker reports; None where it reports none."""
+    """The failed build that an exception of the worker reports; None if it reports none."""
     for dsl in dsls():
         said = asked(dsl, dsl.compile_error, exception)
         if isinstance(said, Refused):
@@ -42,7 +42,7 @@ def failed_build(exception: ExceptionEvidence, source: SourceMap) -> BuildEviden
 
 
 def _placed(said: Refused, exception: ExceptionEvidence, source: SourceMap) -> tuple[Diagnostic, ...]:
-    """An error with the line of the submission that it is about: else the line that raised the exception."""
+    """The error as a diagnostic, with its line of the submission; if unknown, with the line that raised the exception."""
     found = source.place(said.quoted, len(said.quoted)) if said.quoted else None
     excerpt = ""
     if said.quoted:
@@ -67,7 +67,7 @@ def _placed(said: Refused, exception: ExceptionEvidence, source: SourceMap) -> t
 
 
 def _read(text: str, source: SourceMap) -> tuple[Category, tuple[Diagnostic, ...]] | None:
-    """Messages like nvcc's, about a file that was a string in the submission, with the code line below each."""
+    """Read messages in nvcc's style, each followed by the code line, about a file that was a string in the submission."""
     output = without_paths(text)
     found = parse(output)
     if not found:
@@ -79,7 +79,7 @@ def _read(text: str, source: SourceMap) -> tuple[Category, tuple[Diagnostic, ...
             quoted.setdefault((match["file"], int(match["line"])), lines[number + 1])
     request = BuildRequest(name="kernel", sources=(SourceFile(name="kernel.cu", text=""),))
     category = categorise(request, Step.CUDA, output, lambda _: False)
-    if category.status is not Status.BUILD_FAILED:  # the worker says so, and no worker may blame the machine
+    if category.status is not Status.BUILD_FAILED:  # this is the worker's claim, and it may not blame the machine
         category = Category.MISSING_HEADER if category is Category.NO_TOOLCHAIN else Category.CUDA_COMPILE_ERROR
     return category, tuple(_in_string(item, quoted.get((item.file, item.line or 0), ""), source) for item in found)
 

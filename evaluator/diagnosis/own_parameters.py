@@ -1,35 +1,36 @@
-"""Words on parameters of a submission that have no counterpart among the reference's: its answer is then computed from other numbers."""
+"""Words on parameters without a counterpart in the reference: the submission then computes with other numbers."""
 
 from difflib import SequenceMatcher
 
 from evaluator.results.evidence import ParametersEvidence
 
 SHOWN = 3
-"""How many parameters are named."""
+"""Maximum number of parameters that are named."""
 
 
 def unlike_the_references(parameters: ParametersEvidence | None) -> str:
-    """Which have no counterpart, by name, and what to do; empty where each has one, or there is nothing to compare."""
+    """The parameters without a counterpart, and what to do. Empty if each has one, or there is nothing to compare."""
     if parameters is None or not (parameters.unmatched or parameters.missing):
         return ""
+    several = len(parameters.unmatched or parameters.missing) > 1
+    noun, named = ("parameters", "their names") if several else ("parameter", "its name")
     if not parameters.unmatched:
-        these, it = _listed(parameters.missing), "one" if len(parameters.missing) == 1 else "some"
-        return f"no parameter of its own has the name or the values of the reference's {these}: {_remedy(it)}"
-    several = len(parameters.unmatched) > 1
-    whose, verb = ("parameters", "have") if several else ("parameter", "has")
-    text = f"its {whose} {_listed(parameters.unmatched, quoted=True)} {verb} neither the name nor the values of one of the reference's"
+        verb = "have" if several else "has"
+        return f"reference {noun} {_listed(parameters.missing)} {verb} no counterpart here, by name or values: {_remedy(named)}"
+    verb = "match" if several else "matches"
+    text = f"its {noun} {_listed(parameters.unmatched, quoted=True)} {verb} no reference parameter by name or values"
     counterparts = _counterparts(parameters)
     if not counterparts:
         return f"{text}: {_remedy('')}"
-    return f"{text}, which has {_listed(counterparts)}: {_remedy('them' if several else 'it')}"
+    return f"{text}; the reference has {_listed(counterparts)}: {_remedy(named)}"
 
 
 def _remedy(named: str) -> str:
-    return f"construct the same layers in the same order{f', or name {named} so' if named else ''}"
+    return f"construct the same layers in the same order{f', or use {named}' if named else ''}"
 
 
 def _counterparts(parameters: ParametersEvidence) -> tuple[str, ...]:
-    """For each of the unmatched, in order, the missing one of its shape with the name most like its own."""
+    """For each unmatched parameter, in order: the missing one of its shape with the most similar name. If there is none, all missing."""
     left, found = list(parameters.missing), []
     for own in parameters.unmatched:
         name, shape = _split(own)

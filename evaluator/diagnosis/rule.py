@@ -1,4 +1,4 @@
-"""What a rule is: a function of the evidence, registered by `@rule` with its place in the order and the categories that it may give."""
+"""Rules: functions of the evidence, registered by `@rule` with their order and the categories that they may give."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class Rule:
     """One rule of the folder `rules`."""
 
     order: int
-    """Rules are tried from the lowest number up. The numbers are spaced, so that a new rule fits between two others."""
+    """Rules are tried from the lowest number up. Gaps leave room for new rules."""
     gives: tuple[Category, ...]
     """The only categories that `decide` may give."""
     decide: Decide
-    """The verdict; None where the rule does not apply."""
+    """Returns the verdict; None if the rule does not apply."""
 
     @property
     def name(self) -> str:
@@ -32,11 +32,11 @@ class Rule:
 
 
 REGISTERED: dict[int, Rule] = {}
-"""By order: what `@rule` has seen so far. `evaluator.diagnosis.diagnose.RULES` is complete."""
+"""Rules registered so far, by order. `evaluator.diagnosis.diagnose.RULES` is complete."""
 
 
 def rule(order: int, gives: Iterable[Category]) -> Callable[[Decide], Decide]:
-    """Register the function below as a rule. Raises ValueError where another rule has this order."""
+    """Register the decorated function as a rule. Raises ValueError if another rule has this order."""
 
     def register(decide: Decide) -> Decide:
         if order in REGISTERED:

@@ -1,7 +1,7 @@
-"""Finds the line of the submission that a line of a generated file came from.
+"""Finds the submission's line for a line of a generated file.
 
-load_inline writes files from strings in the submission, with includes above them and bindings below. So a generated line is searched for in
-the submission by its text. Of several equal lines, the one with the most similar neighbours wins.
+load_inline writes files from strings in the submission, with includes above them and bindings below. So the submission is searched for the
+text of the generated line. Of several equal lines, the one with the most similar neighbours wins.
 """
 
 import ast
@@ -16,9 +16,9 @@ from evaluator.results.evidence import BuildEvidence, Diagnostic
 from evaluator.submission.source import parse
 
 MAX_CANDIDATES = 64
-"""Equal lines whose neighbours are compared, at most."""
+"""Maximum number of equal lines whose neighbours are compared."""
 NEIGHBOURS = 12
-"""Lines above and below that are compared, or tried where the line itself is not found."""
+"""Lines above and below that are compared, or tried if the line itself is not found."""
 LEAST_CHARS_WITHIN = 8
 """Shorter texts occur in unrelated lines."""
 MAX_EXCERPT_CHARS = 160
@@ -42,7 +42,7 @@ class SourceLine:
 
 
 class SourceMap:
-    """The lines of one submission, found by their text."""
+    """Finds lines of one submission by their text."""
 
     def __init__(self, code: str, first_line: int = 1) -> None:
         """`first_line`: the line of the file, from 1, on which `code` begins."""
@@ -55,7 +55,7 @@ class SourceMap:
                 self._found[text].append(number)
 
     def place(self, text: Sequence[str], line: int) -> SourceLine | None:
-        """The origin of line `line`, from 1, of a generated file with these lines; None where it is not found."""
+        """The origin of line `line`, from 1, of a generated file with these lines; None if it is not found."""
         if not 1 <= line <= len(text):
             return None
         if binding := _BINDING.match(text[line - 1]):
@@ -70,19 +70,19 @@ class SourceMap:
         return None if number is None else self._at(number)
 
     def line(self, number: int) -> SourceLine | None:
-        """The line of that number in the submission's file."""
+        """Line `number` of the submission's file."""
         at = number - self._first
         return self._at(at) if 0 <= at < len(self._lines) else None
 
     def in_string(self, text: str, line: int) -> SourceLine | None:
-        """The origin of a line with this text that is line `line`, from 1, of a string; None where it is not found."""
+        """The origin of line `line`, from 1, of a string, by its text; None if it is not found."""
         found = self._found.get(_plain(text), [])
         opened = [number for number in found if number - line + 1 >= 0 and _TRIPLE.search(self._lines[number - line + 1])]
         number = next(iter(opened or found), None)
         return None if number is None else self._at(number)
 
     def named(self, name: str) -> SourceLine | None:
-        """The first line of Python that uses the name; None where none does, or it is no Python."""
+        """The first line of Python that uses the name; None if there is none, or the code does not parse."""
         try:
             nodes = list(ast.walk(parse("\n".join(self._lines))))
         except SyntaxError:
@@ -91,7 +91,7 @@ class SourceMap:
         return self._at(min(found) - 1) if found else None
 
     def quoted(self, name: str) -> SourceLine | None:
-        """The last line that has the name in quotes, as in `functions=["name"]`."""
+        """The last line with the name in quotes, as in `functions=["name"]`."""
         pattern = re.compile(rf"""["']{re.escape(name)}["']""")
         number = next((number for number in reversed(range(len(self._lines))) if pattern.search(self._lines[number])), None)
         return None if number is None else self._at(number)
@@ -106,7 +106,7 @@ class SourceMap:
         return SourceLine(number + self._first, self._lines[number])
 
     def _best(self, plain: Sequence[str], at: int) -> int | None:
-        """The line equal to plain[at] whose neighbours are most like those in `plain`."""
+        """The line equal to plain[at] with the neighbours most similar to those in `plain`."""
         return max(self._found.get(plain[at], ()), key=lambda number: self._likeness(plain, at, number), default=None)
 
     def _likeness(self, plain: Sequence[str], at: int, number: int) -> int:
@@ -123,7 +123,7 @@ class SourceMap:
         return next((number for number, line in enumerate(self._lines) if text in line), None)
 
     def _beside(self, plain: Sequence[str], at: int) -> int | None:
-        """Where plain[at] would be, counted from the nearest neighbour that is found: the submission formatted the line itself."""
+        """The position of plain[at], counted from the nearest neighbour that is found: the submission formatted the line itself."""
         for distance in range(1, NEIGHBOURS):
             for offset in (-distance, distance):
                 if 0 <= at + offset < len(plain) and len(plain[at + offset]) > 3:
@@ -134,9 +134,9 @@ class SourceMap:
 
 
 def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> BuildEvidence:
-    """The evidence with each diagnostic's line of the submission and an excerpt, where there is one.
+    """The evidence, with the submission's line and an excerpt added to each diagnostic where they are found.
 
-    Errors in files that are not the submission's are marked, and warnings about them left out: the submission can't mend them.
+    Errors in files that are not the submission's are marked, and warnings about them dropped: the submission can't fix them.
     """
     texts = {file.name: file.text.split("\n") for file in (*request.sources, *request.headers)}
     found = (_located(item, texts, source) for item in build.diagnostics)
@@ -159,14 +159,14 @@ def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -
 
 
 def _by_symbol(item: Diagnostic, source: SourceMap) -> Diagnostic:
-    """Messages of linkers and of ptxas have no line, but a name."""
+    """Place a message by the symbol that it names: messages of linkers and of ptxas have no line."""
     match = _SYMBOL.search(item.message)
     place = source.declared(match["name"] or readable(match["mangled"])) if match else None
     return item.model_copy(update={"source_line": place.line, "excerpt": _excerpt(place.text, None)}) if place else item
 
 
 def _end_before(text: Sequence[str], line: int, column: int) -> tuple[int, int]:
-    """The place of a missing semicolon: the end of the code above, where the compiler names the beginning of a line."""
+    """The place of a missing semicolon: if the compiler names the start of a line, the end of the code above it."""
     if not 1 <= line <= len(text) or text[line - 1][: column - 1].strip():
         return line, column
     for above in range(line - 1, max(line - 1 - NEIGHBOURS, 0), -1):
@@ -184,8 +184,8 @@ def _excerpt(text: str, column: int | None) -> str:
 
 
 def _plain(line: str) -> str:
-    """A line without what a Python string adds to it: quotes, escapes, the doubled braces of an f-string."""
+    """A line without the parts that a Python string adds: quotes, escapes, doubled braces of an f-string."""
     line = line[:500]
-    # Three quotes at the end of a line of code close a string, and what is before them is code.
+    # Three quotes at the end of a line of code close a string, so the text before them is code.
     text = _CLOSING.sub("", _OPENING.sub("", line, count=1), count=1) or _CLOSING.sub("", line, count=1)
     return text.replace("\\\\", "\\").replace("{{", "{").replace("}}", "}").strip()

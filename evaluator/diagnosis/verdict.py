@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from evaluator.results.category import CATEGORIES, Category
 
 STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
-"""What the worker does in each stage, in words."""
+"""The worker's action in each stage, in words."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The category of an evaluation, and why."""
+    """The category of an evaluation, and a message with the reason."""
 
     category: Category
     message: str
@@ -21,5 +21,5 @@ class Verdict:
 
 
 def doing(stage: str) -> str:
-    """What the worker did in a stage, in words."""
+    """The worker's action in a stage, in words."""
     return STAGES.get(stage, stage)

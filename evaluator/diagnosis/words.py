@@ -1,4 +1,4 @@
-"""Wording that messages share: long texts cut, paths removed, kernels and launches named in short."""
+"""Wording that messages share: cut long texts, remove paths, name kernels and launches."""
 
 import re
 
@@ -8,7 +8,7 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+(?P<name>[\w.@+-]+)")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The head and the tail of a text longer than `limit` characters, since errors are named at either end."""
+    """The head and the tail of a text longer than `limit` characters: either may name the error."""
     if len(text) <= limit:
         return text
     mark = f" [… {len(text) - limit} characters …] "
@@ -17,7 +17,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def without_paths(text: str) -> str:
-    """The text with only the file name of each absolute path, so that it tells nothing of the judge's machine."""
+    """The text with only the file name of each absolute path, so that it reveals nothing of the judge's machine."""
     return _PATH.sub(lambda match: match["name"], text)
 
 
@@ -28,7 +28,7 @@ def plain_name(kernel: str) -> str:
 
 
 def _without_brackets(text: str) -> str:
-    """The text without `<…>` and `(…)`. Where two pairs cross, the round one counts; brackets without a partner stay."""
+    """The text without `<…>` and `(…)`. If two pairs cross, the round one counts. Unmatched brackets stay."""
     kept: list[str] = []
     opened: list[tuple[str, int]] = []
     round_ones = 0
@@ -48,11 +48,11 @@ def _without_brackets(text: str) -> str:
 
 
 def extent(size: tuple[int, int, int]) -> str:
-    """A grid or block as in `32×8×1`."""
+    """A grid or block size, as in `32×8×1`."""
     return "×".join(map(str, size))
 
 
 def faulty_launch(fault: FaultEvidence) -> str:
-    """`` `softmax` (grid 4×1×1, block 256×1×1) ``: the kernel at fault, its owner, and its launch."""
-    whose = "" if fault.own else ", a kernel of a library's"
+    """The faulty kernel and its launch, as in `` `softmax` (grid 4×1×1, block 256×1×1) ``."""
+    whose = "" if fault.own else " (library kernel)"
     return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"

@@ -1,1 +1,1 @@
-"""Notes that help to repair or speed up a submission; none of them is a reason for a verdict."""
+"""Notes that help to fix or speed up a submission. They decide no verdict."""

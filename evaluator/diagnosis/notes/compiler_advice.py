@@ -5,7 +5,7 @@ import re
 ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), advice)
     for pattern, advice in (
-        (r"calling a __host__ function", "Mark the function __device__ (or __host__ __device__), or call one of CUDA's own in its place."),
+        (r"calling a __host__ function", "Mark the function __device__ (or __host__ __device__), or call a CUDA function instead."),
         (r'identifier "(?:__half2?|half2?|__half\w*)" is undefined', "Include <cuda_fp16.h>."),
         (r'identifier "(?:__nv_bfloat162?|nv_bfloat16)" is undefined', "Include <cuda_bf16.h>."),
         (
@@ -19,7 +19,7 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"must be configured", "Launch the kernel: kernel<<<grid, block>>>(arguments)."),
         (
             r"uses too much shared data",
-            "A block may have 48 KiB of static shared memory: use smaller tiles, or extern __shared__ memory that is asked for.",
+            "A block may have 48 KiB of static shared memory: use smaller tiles, or dynamic memory with cudaFuncSetAttribute.",
         ),
         (r"argument types are: \(.*float.*double|argument types are: \(.*double.*float", "Write 0.0f for a float: 0.0 is a double."),
         (
@@ -28,22 +28,22 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"expected '\}' at end of input|end of (?:input|file)|at end of source", "A brace is not closed, or the source was cut off."),
         (r"'(?:max|min|sort|accumulate|fill|transform|reduce|iota)' is not a member of 'std'", "Include <algorithm> or <numeric>."),
-        (r"no match for 'operator", "The operands have no such operator: look at the types named, and at what was called at this line."),
+        (r"no match for 'operator", "The operands have no such operator: check the types in the message, and the calls on this line."),
         (r"too (?:many|few) arguments", "Compare the call with the declaration: their numbers of arguments differ."),
-        (r"cannot find -l", "Link nothing but what PyTorch and CUDA bring along."),
+        (r"cannot find -l", "Link only libraries that PyTorch and CUDA include."),
         (
             r"undefined (?:symbol|reference)",
-            "Define the function with exactly the signature that is declared: types, const and namespace are part of its name.",
+            "Define the function with exactly the declared signature: types, const and namespace are part of its name.",
         ),
         (r"multiple definition", "Keep one definition, or mark the functions static or inline."),
-        (r"no instance of (?:overloaded )?function|no matching function", "Make the arguments' types those that a declaration names."),
-        (r"does not define module export function", "The module's name in PYBIND11_MODULE has to be TORCH_EXTENSION_NAME."),
-        (r"more than one instance of overloaded function", "Cast the arguments, so that one overload fits best."),
+        (r"no instance of (?:overloaded )?function|no matching function", "Give the arguments the types of one of the declarations."),
+        (r"does not define module export function", "Name the module TORCH_EXTENSION_NAME in PYBIND11_MODULE."),
+        (r"more than one instance of overloaded function", "Cast the arguments, so that only one overload fits."),
     )
 )
-"""Patterns of messages with the advice; the first that matches counts."""
+"""Patterns of messages, with advice. The first match counts."""
 
 
 def advice_on(message: str) -> str | None:
-    """The advice on a message of a compiler, linker or loader; None where there is none."""
+    """The advice on a message of a compiler, linker or loader; None if there is none."""
     return next((advice for pattern, advice in ADVICE if pattern.search(message)), None)

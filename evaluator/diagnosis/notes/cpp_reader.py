@@ -21,9 +21,9 @@ _SPECIFIERS = frozenset(("__launch_bounds__", "__cluster_dims__", "__maxnreg__",
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 MAX_TOKENS = 200_000
 MAX_KERNELS = MAX_LAUNCHES = 64
-"""Limits of what is read of one source, since submissions are hostile."""
+"""Limits of reading one source, since submissions are hostile."""
 REACH = 400
-"""Tokens between `<<<` and `>>>`, of the call of a launch, or from `__global__` to the name, at most."""
+"""Maximum tokens between `<<<` and `>>>`, in a launch call, or from `__global__` to the name."""
 LAUNCH_CALLS = frozenset(("cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "cuLaunchKernel"))
 
 
@@ -45,7 +45,7 @@ class Kernel:
     line: int
     parameters: tuple[Token, ...]
     body: tuple[Token, ...]
-    """Empty where it is declared only."""
+    """Empty for a declaration alone."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Source:
-    """What one source defines and does."""
+    """One source, with its kernels and launches."""
 
     tokens: tuple[Token, ...]
     ends: tuple[int, ...]
@@ -75,7 +75,7 @@ class Source:
 
 
 def read(text: str, first_line: int = 1, most: int = MAX_TOKENS) -> Source:
-    """Read at most `most` tokens of `text`, which begins on line `first_line` of its file. Text that is not C++ gives something too."""
+    """Read at most `most` tokens of `text`, which begins on line `first_line` of its file. Text that is not C++ raises no error."""
     found = tuple(islice(tokens(text, first_line), min(most, MAX_TOKENS)))
     ends = closings(found)
     words = frozenset(token.text for token in found if token.kind == "word")
@@ -99,7 +99,7 @@ def tokens(text: str, first_line: int = 1) -> Iterator[Token]:
 
 
 def closings(found: Sequence[Token]) -> tuple[int, ...]:
-    """For each opening bracket, the position of its closing one; for all other tokens, the end."""
+    """For each opening bracket, the position of its closing one. For all other tokens, the end."""
     ends = [len(found)] * len(found)
     waiting: dict[str, list[int]] = {")": [], "}": [], "]": []}
     for position, token in enumerate(found):
@@ -111,7 +111,7 @@ def closings(found: Sequence[Token]) -> tuple[int, ...]:
 
 
 def _kernels(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Kernel]:
-    """A kernel for each `__global__` with a name. None reaches into the next, so that all together are no longer than the source."""
+    """A kernel for each `__global__` with a name. Kernels do not overlap, so together they are no longer than the source."""
     starts = [position for position, token in enumerate(found) if token.text == "__global__"]
     for start, following in pairwise([*starts, len(found)]):
         name = _name(found, ends, start + 1, following)
@@ -125,7 +125,7 @@ def _kernels(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Kernel]:
 
 
 def _name(found: Sequence[Token], ends: Sequence[int], position: int, following: int) -> int | None:
-    """Position, below `following`, of the first name before a `(`, arguments of specifiers skipped; None where there is none."""
+    """Position, below `following`, of the first name before a `(`, without arguments of specifiers; None if there is none."""
     for _ in range(REACH):
         if position + 1 >= following or found[position].text in ("{", ";", "}"):
             return None
@@ -152,7 +152,7 @@ def _launches(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Launch]:
 
 
 def _before(found: Sequence[Token], position: int) -> str:
-    """The function's name before `<<<`, template arguments skipped."""
+    """The function's name before `<<<`, without template arguments."""
     depth = 0
     for token in reversed(found[max(position - 200, 0) : position]):
         depth += token.text.count(">") if token.kind == "mark" else 0

@@ -15,20 +15,18 @@ BARRIERS = frozenset(("__syncthreads", "__syncwarp", "sync"))
 def barrier_in_branch(parsed: ParsedSubmission) -> Iterator[Note]:
     for kernel in parsed.kernels:
         for line in _barriers_under_threads(kernel.body):
-            yield Note(
-                line, f"`{kernel.name}` has a __syncthreads() under a condition on threadIdx: threads that don't come there are waited for"
-            )
+            yield Note(line, f"`{kernel.name}` has a __syncthreads() under a condition on threadIdx: it waits for all threads of the block")
 
 
 def _barriers_under_threads(body: tuple[cpp_reader.Token, ...]) -> Iterator[int]:
-    """Lines of the first few barriers below each condition."""
+    """Lines of the first few barriers under each condition on threadIdx."""
     ends = cpp_reader.closings(body)
     threads, barriers = ([position for position, token in enumerate(body) if token.text == text] for text in ("threadIdx", "__syncthreads"))
     for position, token in enumerate(body):
         if token.text not in ("if", "for", "while") or position + 1 >= len(body) or body[position + 1].text != "(":
             continue
         end = ends[position + 1]
-        # For a loop that is one whose threads can go round a different number of times.
+        # Threads may run such a loop a different number of times.
         if not _within(threads, position + 1, end) or end + 1 >= len(body):
             continue
         after = ends[end + 1] if body[end + 1].text == "{" else end + 4
@@ -36,7 +34,7 @@ def _barriers_under_threads(body: tuple[cpp_reader.Token, ...]) -> Iterator[int]
 
 
 def _within(positions: list[int], start: int, end: int) -> list[int]:
-    """The first of those, of `positions` in order, that are from `start` on and before `end`."""
+    """The first few of the sorted `positions` from `start` on and before `end`."""
     first = bisect_left(positions, start)
     return [position for position in positions[first : first + MAX_OF_A_KIND] if position < end]
 
@@ -47,7 +45,7 @@ def early_return(parsed: ParsedSubmission) -> Iterator[Note]:
         returns = [position for position, token in enumerate(kernel.body) if token.text == "return"]
         if barriers and returns and returns[0] < barriers[-1]:
             line = kernel.body[returns[0]].line
-            yield Note(line, f"`{kernel.name}` returns before a __syncthreads(): where only some threads of a block do, the others wait")
+            yield Note(line, f"`{kernel.name}` returns before a __syncthreads(): if only some threads of a block return, the others wait")
 
 
 def missing_barrier(parsed: ParsedSubmission) -> Iterator[Note]:
@@ -62,22 +60,22 @@ def unguarded(parsed: ParsedSubmission) -> Iterator[Note]:
     for kernel in parsed.kernels:
         texts = [token.text for token in kernel.body]
         if "blockIdx" in texts and "[" in texts and not any(guard in texts for guard in guards):
-            yield Note(kernel.line, f"`{kernel.name}` has no bounds check: the last block may reach beyond the end")
+            yield Note(kernel.line, f"`{kernel.name}` has no bounds check: the last block may access memory beyond the end")
 
 
 def hard_coded(parsed: ParsedSubmission) -> Iterator[Note]:
     for source in parsed.script.sources:
         for token in source.tokens:
             if token.kind == "number" and token.text.isdecimal() and len(token.text) < 12 and int(token.text) in parsed.sizes:
-                yield Note(token.line, f"{token.text} is a size of this case written into the source: another case may be computed wrongly")
+                yield Note(token.line, f"{token.text} is a size of this case, hard-coded: other cases may be wrong")
 
 
 def narrow(parsed: ParsedSubmission) -> Iterator[Note]:
     for source in parsed.script.sources:
-        # `half` alone is the name of many an index; it is a type where its header is included.
+        # Many sources name an index `half`. It is a type only if its header is included.
         narrow = NARROW | {"half"} if any("cuda_fp16" in token.text for token in source.tokens if token.kind == "directive") else NARROW
         for line in source.lines_of(*narrow)[:1]:
-            yield Note(line, "it computes in half precision there")
+            yield Note(line, "this line uses half precision")
 
 
 def fast_math(parsed: ParsedSubmission) -> Iterator[Note]:
@@ -90,10 +88,8 @@ def fast_math(parsed: ParsedSubmission) -> Iterator[Note]:
 def no_maximum(parsed: ParsedSubmission) -> Iterator[Note]:
     for source in parsed.script.sources:
         if any("max" in word.lower().replace("softmax", "") for word in source.words):
-            continue  # of a function that the kernel calls, perhaps
+            continue  # the kernel may call a function with that word
         for kernel in source.kernels:
             exponentiates = any(token.text in EXPONENTIALS for token in kernel.body if token.kind == "word")
             if "softmax" in kernel.name.lower() and exponentiates:
-                yield Note(
-                    kernel.line, f"`{kernel.name}` takes exp() of something that no maximum was subtracted from: large inputs overflow"
-                )
+                yield Note(kernel.line, f"`{kernel.name}` calls exp() without subtracting the maximum first: large inputs overflow")

@@ -1,4 +1,4 @@
-"""How a call's device time is divided among kernels."""
+"""Words on a call's device time by kernel."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from evaluator.worker.origin import is_vendors
 
 MAX_NAMED = 5
 SEEN_SHARE = 0.95
-"""Where launches account for this share of a call, the rest is overhead of the clock."""
+"""If launches take this share of a call, the rest is overhead of the clock."""
 
 
 def own_share(evidence: Evidence) -> float | None:
-    """The share of a call's device time in its own kernels, without those of a library of headers; None where it was not measured, as for
-    kernels that a graph replays."""
+    """The share of a call's device time in the submission's own kernels, without kernels of header-only libraries. None if it was not
+    measured: for example, for kernels that a graph replays."""
     own = [launch for launch in evidence.launches if launch.own and not is_vendors(launch.kernel)]
     shares = [share for launch in own if (share := evidence.device_share(launch)) is not None]
     return None if evidence.kernel_times is None or (own and not shares) else sum(shares)
 
 
 def timed(evidence: Evidence, launch: LaunchRecord) -> str:
-    """The device time of its launches, as in `0.12 ms a launch, 62 % of a call's time`; empty where it was not measured."""
+    """The device time of these launches, as in `0.12 ms per launch, 62 % of a call's time`; empty if it was not measured."""
     share, each_ms = evidence.device_share(launch), launch.each_ms
-    return "" if share is None or each_ms is None else f"{each_ms:.4g} ms a launch, {percent(share)} of a call's time"
+    return "" if share is None or each_ms is None else f"{each_ms:.4g} ms per launch, {percent(share)} of a call's time"
 
 
 def by_time(evidence: Evidence) -> list[LaunchRecord]:
@@ -32,7 +32,7 @@ def by_time(evidence: Evidence) -> list[LaunchRecord]:
 
 
 def launches_a_call(evidence: Evidence) -> float | None:
-    """Launches a call, by the calls in which they were timed; None where none was timed."""
+    """Launches per call, from the calls in which launches were timed; None if there are none."""
     times = evidence.kernel_times
     return sum(launch.timed for launch in evidence.launches) / times.calls if times and times.calls else None
 
@@ -48,8 +48,8 @@ def breakdown(evidence: Evidence) -> list[str]:
     lines = [f"time by kernel: {'; '.join(told)}"]
     seen = _sum(evidence, found)
     if seen < SEEN_SHARE:
-        rest = "gaps between kernels, copies, graphs, and libraries that launch past PyTorch's runtime, as cuBLAS does"
-        lines.append(f"{percent(1 - seen)} of a call's time is in none of these launches: {rest}")
+        rest = "gaps between kernels, copies, graphs, and libraries that bypass PyTorch's CUDA runtime, such as cuBLAS"
+        lines.append(f"{percent(1 - seen)} of a call's time is outside these launches: {rest}")
     return lines
 
 
@@ -58,7 +58,7 @@ def _sum(evidence: Evidence, launches: Sequence[LaunchRecord]) -> float:
 
 
 def _told(evidence: Evidence, launch: LaunchRecord) -> str:
-    whose = "" if launch.own else " of a library"
+    whose = "" if launch.own else " (library)"
     calls = evidence.kernel_times.calls if evidence.kernel_times else 1
     count = launch.timed / max(calls, 1)
     times = f", {count:.4g} launches" if count > 1 else ""

@@ -1,4 +1,4 @@
-"""Notes on launches in a submission's sources: kernels without one, and launches that will be refused or are not checked."""
+"""Notes on launches in a submission's sources: kernels without a launch, and launches that fail or are not checked."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from evaluator.diagnosis.notes.note import Note, ParsedSubmission
 from evaluator.diagnosis.rules.launch_rules import DEFAULT_SHARED_BYTES, MAX_THREADS
 
 MAX_DIM3_TOKENS = 16
-"""Longer arguments are no plain numbers."""
+"""Maximum tokens of a dim3(…) that is read; longer ones are not plain numbers."""
 ERROR_CHECKS = frozenset(
     (
         *("cudaGetLastError", "cudaPeekAtLastError", "C10_CUDA_KERNEL_LAUNCH_CHECK"),
@@ -31,7 +31,7 @@ def oversized(parsed: ParsedSubmission) -> Iterator[Note]:
         block = launch.arguments[1] if len(launch.arguments) > 1 else ""
         threads = _product(block)
         if threads is not None and threads > MAX_THREADS:
-            yield Note(launch.line, f"`{launch.kernel}` is launched with {threads} threads a block; at most {MAX_THREADS} are allowed")
+            yield Note(launch.line, f"`{launch.kernel}` is launched with {threads} threads per block; at most {MAX_THREADS} are allowed")
     for source in parsed.script.sources:
         yield from _oversized_dim3(source)
 
@@ -51,7 +51,7 @@ def _oversized_dim3(source: cpp_reader.Source) -> Iterator[Note]:
 
 
 def _product(text: str) -> int | None:
-    """The number of threads of a block that is written in numbers alone."""
+    """The product of a size that is written in numbers alone; None for any other text."""
     inside = re.fullmatch(r"(?:dim3[({])?([\d,*]+)[)}]?", text)
     if inside is None:
         return None
@@ -68,10 +68,10 @@ def shared_without_asking(parsed: ParsedSubmission) -> Iterator[Note]:
     for launch in parsed.launches:
         wanted = _product(launch.arguments[2]) if len(launch.arguments) > 2 else None
         if wanted is not None and wanted > DEFAULT_SHARED_BYTES:
-            yield Note(launch.line, f"`{launch.kernel}` wants {wanted} bytes of dynamic shared memory without cudaFuncSetAttribute")
+            yield Note(launch.line, f"`{launch.kernel}` requests {wanted} bytes of dynamic shared memory without cudaFuncSetAttribute")
 
 
 def no_error_check(parsed: ParsedSubmission) -> Iterator[Note]:
     for source in parsed.script.sources:
         if source.launches and not source.words & ERROR_CHECKS:
-            yield Note(source.launches[0].line, "no launch is followed by cudaGetLastError(): a refused one goes unnoticed")
+            yield Note(source.launches[0].line, "no launch is checked with cudaGetLastError(): a refused launch goes unnoticed")

@@ -1,4 +1,4 @@
-"""What the notes from reading share: the note itself, the submission as it was read, and what was observed to run."""
+"""Types that the static notes share: the note, the parsed submission, and observed launches."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from evaluator.diagnosis.notes import cpp_reader, python_reader
 from evaluator.results.figures import percent
 
 MAX_OF_A_KIND = 3
-"""Notes of one finder: more of the same say nothing new."""
+"""Maximum notes of one finder: more say nothing new."""
 
 
 @dataclass(frozen=True)
@@ -15,29 +15,29 @@ class Note:
     """One remark."""
 
     line: int | None
-    """Of what was handed in."""
+    """Line of the submission's code; None for a note on all of it."""
     text: str
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What was observed to run, to be told beside what is read."""
+    """Observed launches, to be shown beside the notes."""
 
     own_launches: int | None = None
-    """Launches of own kernels; None where nothing was observed."""
+    """Launches of own kernels; None if nothing was observed."""
     own_share: float | None = None
-    """What they have of a call's time on the device; None where that was not taken."""
+    """Their share of a call's device time; None if it was not measured."""
 
     def __str__(self) -> str:
         if self.own_launches is None:
             return ""
-        share = "" if self.own_share is None else f", with {percent(self.own_share)} of a call's time on the device"
+        share = "" if self.own_share is None else f", taking {percent(self.own_share)} of a call's device time"
         return f"; {self.own_launches} launches of own kernels were observed{share}"
 
 
 @dataclass(frozen=True)
 class ParsedSubmission:
-    """What the finders look at."""
+    """The input of the finders."""
 
     script: python_reader.Script
     sizes: frozenset[int]

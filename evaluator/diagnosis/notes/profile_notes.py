@@ -1,4 +1,4 @@
-"""A profile, as plain advice: what the kernels move beyond what the problem needs, what holds each of them back, and what they wait for."""
+"""Advice from a profile: the kernels' excess memory traffic, their limits, and what their warps wait for."""
 
 from collections.abc import Iterator
 
@@ -7,18 +7,18 @@ from evaluator.results.evidence import KernelProfile, LightEvidence, ProfiledSid
 from evaluator.results.figures import percent
 
 MAX_KERNELS = 4
-"""That are told of, the longest first; the evidence has all."""
+"""Maximum number of kernels shown, the longest first. The evidence has all."""
 EXCESS = 1.25
-"""Times what the problem needs, from where on bytes are worth a remark."""
+"""Minimum ratio of moved to needed bytes that is worth a remark."""
 EXCESS_BYTES = 4 << 20
-"""Beyond what is needed, likewise: less is the profiler's own and the kernels' code."""
+"""Minimum excess in bytes that is worth a remark: less comes from the profiler and from the kernels' code."""
 NEAR_PEAK = 0.8
-"""Share of a peak that leaves little to gain."""
+"""Share of a peak above which there is little to gain."""
 IDLE = 0.6
-"""Where both shares are below this, warps wait more than the device works."""
+"""If both shares are below this, warps wait more than the device works."""
 LOW_OCCUPANCY = 0.5
 LOST_OCCUPANCY = 0.6
-"""Of what the launch permits."""
+"""As a share of the occupancy that the launch permits."""
 FEW_HITS = 0.5
 WAITS = {
     "long_scoreboard": "global or local memory",
@@ -30,24 +30,24 @@ WAITS = {
     "membar": "a memory fence",
     "wait": "the fixed latency of the instruction before",
     "math_pipe_throttle": "arithmetic units that are busy",
-    "not_selected": "its turn, while another warp was served",
+    "not_selected": "its turn, while another warp issues",
     "no_instructions": "instructions to be fetched",
     "branch_resolving": "a branch to be resolved",
     "dispatch_stall": "the dispatcher",
     "drain": "its last writes",
-    "imc_miss": "constants that are not in their cache",
+    "imc_miss": "a constant cache miss",
     "sleeping": "the end of its sleep",
     "gmma": "matrix products of its warp group",
 }
-"""What a warp waits for, by Nsight Compute's name of the reason."""
+"""What warps wait for, by Nsight Compute's name of the stall reason."""
 
 
 def told(profile: ProfileEvidence) -> tuple[str, ...]:
-    """A line for the whole call, one for each of the longest kernels, and those for what could not be measured."""
+    """A line for the whole call, one for each of the longest kernels, and lines on incomplete measurements."""
     if profile.submission is None:
         return (profile.remark,) if profile.remark else ()
     lines = [f"not the evaluation's case: {profile.remark}"] if profile.remark else []
-    beside = ", beside others of the call" if profile.submission.partial else ""
+    beside = ", without the call's other kernels" if profile.submission.partial else ""
     lines += _call(profile.submission, profile.light, f"its own kernels{beside}")
     longest = sorted(profile.submission.kernels, key=lambda kernel: -(kernel.duration_ms or 0.0))
     lines += [line for kernel in longest[:MAX_KERNELS] if (line := _kernel(kernel))]
@@ -61,12 +61,12 @@ def told(profile: ProfileEvidence) -> tuple[str, ...]:
 
 
 def waits_for(reason: str) -> str:
-    """What a warp waits for, in words; Nsight Compute's name where there are none."""
+    """What a warp waits for, in words; for an unknown reason, Nsight Compute's name."""
     return WAITS.get(reason, reason)
 
 
 def excess(moved_bytes: float | None, needed_bytes: int) -> float | None:
-    """How many times the bytes are what is needed, where that is worth a remark."""
+    """The ratio of moved to needed bytes; None if it is not worth a remark."""
     if moved_bytes is None or not needed_bytes or moved_bytes - needed_bytes < EXCESS_BYTES:
         return None
     times = moved_bytes / needed_bytes
@@ -74,20 +74,20 @@ def excess(moved_bytes: float | None, needed_bytes: int) -> float | None:
 
 
 def _call(side: ProfiledSide, light: LightEvidence | None, whose: str) -> list[str]:
-    """Time and bytes of one call, against what the problem needs."""
+    """Time and bytes of one call, compared with the problem's needs."""
     if side.duration_ms is None:
         return []
     count = f"{len(side.kernels)} launches, " if len(side.kernels) > 1 else ""
     parts = [f"{whose}: {count}{side.duration_ms:.4g} ms"]
     if side.moved_bytes is not None:
-        needed = f" where {(light.read_bytes + light.written_bytes) / 1e6:.4g} MB are needed" if light else ""
+        needed = f" (needed: {(light.read_bytes + light.written_bytes) / 1e6:.4g} MB)" if light else ""
         parts.append(f"{side.moved_bytes / 1e6:.4g} MB to and from device memory{needed}")
     if light is not None:
         written_bytes = None if side.moved_bytes is None or side.read_bytes is None else side.moved_bytes - side.read_bytes
         if times := excess(side.read_bytes, light.read_bytes):
             parts.append(f"reads each input {times:.2g} times: keep it in registers or shared memory, or fuse kernels")
         if times := excess(written_bytes, light.written_bytes):
-            parts.append(f"writes {times:.2g} times the answer: intermediate results go through device memory")
+            parts.append(f"writes {times:.2g} times the output's bytes: intermediate results go through device memory")
     return ["; ".join(parts)]
 
 
@@ -114,25 +114,25 @@ def _occupancy(kernel: KernelProfile) -> Iterator[str]:
     if occupancy is None or occupancy >= LOW_OCCUPANCY:
         return
     if limit is not None and occupancy < LOST_OCCUPANCY * limit:
-        yield f"occupancy {percent(occupancy)} where the launch permits {percent(limit)}: too few blocks, or uneven work among them"
+        yield f"occupancy {percent(occupancy)}, but the launch permits {percent(limit)}: too few blocks, or uneven work"
     elif kernel.limited_by:
-        yield f"occupancy {percent(occupancy)}: {' and '.join(_limit(kernel, limited) for limited in kernel.limited_by)} limit it"
+        yield f"occupancy {percent(occupancy)}, limited by {' and '.join(_limit(kernel, limited) for limited in kernel.limited_by)}"
 
 
 def _limit(kernel: KernelProfile, limited: str) -> str:
     if limited == "registers" and kernel.registers is not None:
-        return f"{kernel.registers} registers a thread"
+        return f"{kernel.registers} registers per thread"
     if limited == "shared memory" and kernel.shared_bytes is not None:
-        return f"{kernel.shared_bytes} bytes of shared memory a block"
+        return f"{kernel.shared_bytes} bytes of shared memory per block"
     if limited == "block size" and kernel.block is not None:
         return f"blocks of {kernel.block[0] * kernel.block[1] * kernel.block[2]} threads"
     if limited == "blocks" and kernel.block is not None:
-        return f"the most blocks that a multiprocessor holds, at {kernel.block[0] * kernel.block[1] * kernel.block[2]} threads each,"
+        return f"the maximum of blocks per multiprocessor, at {kernel.block[0] * kernel.block[1] * kernel.block[2]} threads each"
     return limited
 
 
 def _waiting(kernel: KernelProfile) -> Iterator[str]:
-    """What its warps wait for, where the device is idle for that."""
+    """What its warps wait for, if the device is often idle."""
     shares = [share for share in (kernel.memory_share, kernel.arithmetic_share) if share is not None]
     if kernel.stalls and shares and max(shares) < IDLE:
         waits = "; ".join(f"{waits_for(stall.reason)} ({percent(stall.share)})" for stall in kernel.stalls)

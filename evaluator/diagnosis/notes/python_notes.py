@@ -22,13 +22,13 @@ SYNCHRONIZES = frozenset(("cpu", "item", "tolist", "numpy", "synchronize", "nonz
 def no_kernel(parsed: ParsedSubmission) -> Iterator[Note]:
     builds = [call for call in parsed.script.calls if python_reader.makes_kernel(call.name) and call.name != "torch.load"]
     if not builds and not parsed.kernels and not parsed.script.decorated:
-        yield Note(None, "there is no kernel in it: it neither builds an extension nor defines a function for Triton or Numba")
+        yield Note(None, "it has no kernel: it neither builds an extension nor defines a function for Triton or Numba")
 
 
 def never_called(parsed: ParsedSubmission) -> Iterator[Note]:
     for name, line in parsed.script.functions:
         if name not in parsed.script.used:
-            yield Note(line, f"`{name}` is bound and never called in Python")
+            yield Note(line, f"`{name}` is bound but never called in Python")
 
 
 def computes_in_python(parsed: ParsedSubmission) -> Iterator[Note]:
@@ -37,13 +37,13 @@ def computes_in_python(parsed: ParsedSubmission) -> Iterator[Note]:
         root, _, last = call.name.rpartition(".")
         if last not in COMPUTES or last in bound or root.rsplit(".", 1)[-1] in parsed.script.extensions or root.startswith(NOT_TORCH):
             continue
-        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{parsed.ran}")
+        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is not an own kernel{parsed.ran}")
 
 
 def synchronizes(parsed: ParsedSubmission) -> Iterator[Note]:
     for call in parsed.script.forward:
         if call.name.rsplit(".", 1)[-1] in SYNCHRONIZES:
-            yield Note(call.line, f"forward() waits for the device in `{call.name}`")
+            yield Note(call.line, f"forward() synchronizes with the device in `{call.name}`")
 
 
 def builds_in_forward(parsed: ParsedSubmission) -> Iterator[Note]:

@@ -1,4 +1,4 @@
-"""Reads a submission's Python roughly: the sources of its kernels, and what its methods call."""
+"""Reads a submission's Python roughly: the sources of its kernels, and the calls in its methods."""
 
 import ast
 import re
@@ -13,9 +13,9 @@ from evaluator.submission.source import parse
 _QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
 _CPP = re.compile(r"__global__|#include\b|torch::|at::|PYBIND11_MODULE|extern \"C\"|data_ptr")
 MAX_CODE_CHARS = 256 << 10
-"""Longer code is not read."""
+"""Maximum length of code that is read."""
 MAX_SOURCES = 64
-"""Strings that are read as C++."""
+"""Maximum number of strings that are read as C++."""
 MAX_LINE_CHARS = 2000
 """In longer lines, strings are read without their position in the line."""
 BUILDERS = frozenset(("load_inline", "load"))
@@ -32,10 +32,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Script:
-    """What was read in a submission."""
+    """A parsed submission."""
 
     sources: tuple[cpp_reader.Source, ...]
-    """C++ and CUDA in strings."""
+    """C++ and CUDA code in strings."""
     forward: tuple[Call, ...]
     """Calls and operators in the methods of ModelNew, without its constructor."""
     calls: tuple[Call, ...]
@@ -47,13 +47,13 @@ class Script:
     extensions: frozenset[str]
     """Names that an extension is assigned to, as in `ops` of `self.ops = load_inline(…)`."""
     decorated: bool
-    """Whether a function is decorated with what makes it a kernel in a DSL, as triton.jit does."""
+    """Whether a function has a decorator that makes it a DSL's kernel, such as triton.jit."""
     quoted: frozenset[str]
-    """Names that are strings of their own, as in `RawKernel(source, "name")`."""
+    """Strings that are names, as in `RawKernel(source, "name")`."""
 
 
 def read(code: str) -> Script | None:
-    """Read a submission; None where it does not parse, or is too long."""
+    """Read a submission. None if it does not parse, or is too long."""
     if len(code) > MAX_CODE_CHARS:
         return None
     try:
@@ -98,7 +98,7 @@ def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp_reader.Source]:
 
 
 def _strings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[str, int]]:
-    """Strings as they are written in the file, with their first lines."""
+    """Strings as written in the file, with the numbers of their first lines."""
     inside: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

@@ -6,11 +6,11 @@ from evaluator.diagnosis.words import plain_name
 from evaluator.results.evidence import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 
 MAX_TOLD = 6
-"""Findings that are shown; the evidence has all."""
+"""Maximum findings shown. The evidence has all."""
 
 
 def told(evidence: SanitizerEvidence) -> tuple[str, ...]:
-    """A line for each finding, one for the tools that found nothing, and one for each tool that did not end."""
+    """A line for each finding, one for the tools that found nothing, and one for each tool that did not finish."""
     lines = [_finding(finding) for finding in evidence.findings[:MAX_TOLD]]
     if len(evidence.findings) > MAX_TOLD:
         lines.append(f"and {len(evidence.findings) - MAX_TOLD} more")
@@ -34,7 +34,7 @@ def _where(finding: SanitizerFinding) -> Iterator[str]:
     if finding.kernel:
         yield f" in `{plain_name(finding.kernel)}`"
         if not finding.own:
-            yield ", a kernel of a library's"
+            yield " (library kernel)"
     if finding.source_line is not None:
         yield f", line {finding.source_line}"
     elif finding.line is not None:
@@ -50,5 +50,5 @@ def _at(place: SanitizerPlace) -> str:
 
 
 def _unfinished(run: SanitizerRun) -> str:
-    what = "did not end in its time" if run.outcome == "deadline" else "did not run to its end"
+    what = "reached its timeout" if run.outcome == "deadline" else "did not finish"
     return f"{run.tool} {what}{f': {run.remark}' if run.remark else ''}"

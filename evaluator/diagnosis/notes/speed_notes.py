@@ -1,4 +1,4 @@
-"""Notes on the time of a right answer: against the baseline, against the speed of light, and what limits its launches."""
+"""Notes on the time of a right answer: compared with the baseline and the speed of light, and the limits of its launches."""
 
 from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
@@ -8,26 +8,26 @@ from evaluator.results.result import Result
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64
-"""Fewer blocks than this leave most multiprocessors of today's GPUs idle."""
+"""A grid of fewer blocks leaves most multiprocessors of today's GPUs idle."""
 RESIDENT_THREADS = 2048
 REGISTERS = 64 << 10
 SHARED_BYTES = 228 << 10
 SHARED_RESERVED_BYTES = 1024
-"""What a multiprocessor of compute capability 9.0 holds, and what the system takes of a block's shared memory (CUDA C++ Programming Guide,
-technical specifications by compute capability); those of 8.0 are alike but for 164 KiB."""
+"""Limits per multiprocessor of compute capability 9.0, and the system's share of a block's shared memory (CUDA C++ Programming Guide,
+technical specifications by compute capability). 8.0 has the same, except 164 KiB of shared memory."""
 MINOR_SHARE = 0.5
-"""Share of a call's time below which its own kernels are not what makes it slow."""
+"""If own kernels take less than this share of a call's time, they are not the reason why it is slow."""
 MANY_LAUNCHES = 20
-"""Launches a call above which their overhead, some microseconds each, is worth a remark."""
+"""Launches per call above which their overhead, some microseconds each, is worth a remark."""
 
 
 def speed_notes(result: Result) -> tuple[str, ...]:
-    """The most important first; none for a result without times."""
+    """Notes, the most important first; none for a result without times."""
     if result.runtime_ms is None or result.baseline_ms is None or result.speedup is None:
         return ()
     relation = "faster than" if result.speedup >= 1 else "slower than"
     factor = max(result.speedup, 1 / result.speedup)
-    found = [f"{result.runtime_ms:.4g} ms a call, {factor:.3g} times {relation} the baseline's {result.baseline_ms:.4g} ms"]
+    found = [f"{result.runtime_ms:.4g} ms per call, {factor:.3g} times {relation} the baseline's {result.baseline_ms:.4g} ms"]
     found += _light(result)
     conditions = result.evidence.conditions
     if conditions is not None and conditions.remark:
@@ -38,23 +38,23 @@ def speed_notes(result: Result) -> tuple[str, ...]:
     if timing is not None:
         host_ms = timing.candidate.host_ms
         if timing.candidate.head_start_ms and host_ms is not None and host_ms > timing.candidate.median_ms:
-            found.append(f"beside that launching a call takes the host {host_ms:.3g} ms: alone in a program, a call takes as long")
-        late = ("until the answer arrives", max(timing.deferred_ms, timing.arrives_late_ms))
-        if timing.unclaimed_ms > timing.deferred_ms:  # an answer that is slow to copy shows in both, and is charged once
-            late = ("outside of what its events claim", timing.unclaimed_ms)
+            found.append(f"launching takes {host_ms:.3g} ms on the host; outside a benchmark a call takes that long")
+        late = ("until the output arrives", max(timing.deferred_ms, timing.arrives_late_ms))
+        if timing.unclaimed_ms > timing.deferred_ms:  # an output that is slow to copy shows in both, and is charged once
+            late = ("outside of its claimed times", timing.unclaimed_ms)
         added = (("before the call", timing.ahead_ms), ("after it", timing.background_ms), late)
         found += [f"{ms:.3g} ms of it are spent {when}" for when, ms in added if ms]
     return tuple(found)
 
 
 def _light(result: Result) -> list[str]:
-    """The shares of the speed of light, and what bounds it."""
+    """The shares of the speed of light, and its limit: bytes or operations."""
     light, share, baseline_share = result.evidence.light, result.speed_of_light, result.baseline_speed_of_light
     if light is None or share is None or baseline_share is None:
         return []
-    what = f"{light.moved_bytes / 1e6:.4g} MB have to move, at {rate_text(light.bytes_per_s or 0.0, 'B')}"
+    what = f"{light.moved_bytes / 1e6:.4g} MB must be moved, at {rate_text(light.bytes_per_s or 0.0, 'B')}"
     if light.bound == "arithmetic":
-        what = f"{light.operations / 1e9:.4g} G operations have to be done, at {rate_text(light.operations_per_s or 0.0, 'FLOP')}"
+        what = f"{light.operations / 1e9:.4g} G operations must be done, at {rate_text(light.operations_per_s or 0.0, 'FLOP')}"
         what += f" of {light.arithmetic}"
     return [f"{percent(share)} of the speed of light, the baseline {percent(baseline_share)}: {what}"]
 
@@ -64,23 +64,23 @@ def _launches(result: Result) -> list[str]:
     others = [launch for launch in result.evidence.launches if not launch.own]
     found = breakdown(result.evidence)
     if own and (count := _many_launches(result.evidence)):
-        found.append(f"{count}: each costs some microseconds; fuse kernels")
+        found.append(f"{count}: each costs some microseconds, so fuse kernels")
     share = own_share(result.evidence)
     if own and share is not None and share < MINOR_SHARE:
-        found.append(f"its own kernels have {percent(share)} of a call's time: making them faster changes little, replacing the rest does")
+        found.append(f"its own kernels take {percent(share)} of a call's time: replace the other work before making them faster")
     for launch in own:
         found += [f"`{plain_name(launch.kernel)}` {remark}" for remark in _shape(launch)]
     if others and own and result.evidence.kernel_times is None:
         names = ", ".join(dict.fromkeys(f"`{plain_name(launch.kernel)}`" for launch in others[:4]))
-        found.append(f"kernels of libraries run beside its own: {names}")
+        found.append(f"library kernels also run: {names}")
     return found
 
 
 def _many_launches(evidence: Evidence) -> str:
-    """The number of launches, in words, where they are many; otherwise empty."""
+    """The number of launches in words if there are many, otherwise empty."""
     each = launches_a_call(evidence)
     if each is not None:
-        return f"{each:.4g} launches a call" if each > MANY_LAUNCHES else ""
+        return f"{each:.4g} launches per call" if each > MANY_LAUNCHES else ""
     total, timing = sum(launch.count for launch in evidence.launches), evidence.timing
     return f"{total} launches in all" if timing is not None and total > MANY_LAUNCHES * max(timing.calls, 1) * 2 else ""
 
@@ -90,9 +90,9 @@ def _shape(launch: LaunchRecord) -> list[str]:
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     found = []
     if threads % WARP:
-        found.append(f"has blocks of {extent(launch.block)}: {threads} threads are no whole warps")
+        found.append(f"has blocks of {extent(launch.block)}: {threads} threads are not a multiple of 32")
     elif threads < 2 * WARP:
-        found.append(f"has {threads} threads a block: a multiprocessor runs few blocks at once, and stays half empty")
+        found.append(f"has {threads} threads per block: a multiprocessor runs few blocks at once, and stays half empty")
     if blocks < SMALL_GRID_BLOCKS:
         found.append(f"has a grid of {blocks} blocks: most of the GPU is idle")
     if launch.limits is not None:
@@ -101,7 +101,7 @@ def _shape(launch: LaunchRecord) -> list[str]:
 
 
 def _occupancy(launch: LaunchRecord, limits: KernelLimits, threads: int) -> list[str]:
-    """What keeps a multiprocessor from holding more than half of its threads."""
+    """The resource that limits a multiprocessor to less than half of its threads; and local memory, if any."""
     shared_bytes = limits.static_shared_bytes + launch.shared_bytes
     by = {
         "registers": REGISTERS // max(limits.registers * threads, 1) * threads,
@@ -110,10 +110,8 @@ def _occupancy(launch: LaunchRecord, limits: KernelLimits, threads: int) -> list
     limited, resident = min(by.items(), key=lambda item: item[1])
     found = []
     if resident * 2 < RESIDENT_THREADS:
-        uses = f"{limits.registers} registers a thread" if limited == "registers" else f"{shared_bytes} bytes of shared memory a block"
-        found.append(f"is held to {resident} of {RESIDENT_THREADS} threads on a multiprocessor by {uses}")
+        uses = f"{limits.registers} registers per thread" if limited == "registers" else f"{shared_bytes} bytes of shared memory per block"
+        found.append(f"is limited to {resident} of {RESIDENT_THREADS} threads per multiprocessor by {uses}")
     if limits.local_bytes:
-        found.append(
-            f"keeps {limits.local_bytes} bytes a thread in local memory: registers spilled, or arrays that are indexed at run time"
-        )
+        found.append(f"keeps {limits.local_bytes} bytes per thread in local memory: spilled registers, or arrays with run-time indices")
     return found

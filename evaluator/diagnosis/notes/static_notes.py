@@ -1,4 +1,4 @@
-"""Notes from reading a submission without running it: advice shown beside the evidence, and never a reason for a verdict."""
+"""Notes from reading a submission without running it: advice beside the evidence, which decides no verdict."""
 
 from collections.abc import Collection
 
@@ -7,12 +7,12 @@ from evaluator.diagnosis.notes.note import MAX_OF_A_KIND, Finder, Note, ParsedSu
 
 MAX_NOTES = 12
 LEAST_SIZE = 17
-"""Smaller numbers are tile widths and the like more often than sizes of a problem."""
+"""Smaller numbers are more often tile widths and the like than sizes of a problem."""
 UNOBSERVED = Ran()
 
 
 def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran = UNOBSERVED) -> tuple[Note, ...]:
-    """Notes on `code`, which begins on line `first_line` of its file; the most important first."""
+    """Notes on `code`, which begins on line `first_line` of its file. The most important come first."""
     script = python_reader.read(code)
     if script is None:
         return ()

@@ -1,4 +1,4 @@
-"""The rule over failed builds."""
+"""The rule for failed builds."""
 
 from evaluator.build.messages import summary
 from evaluator.diagnosis.rule import rule
@@ -7,12 +7,12 @@ from evaluator.results.category import Category, Status
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
 NOT_TO_BLAME = (Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
-"""Why a build fails through no fault of the submission."""
+"""Categories of failed builds that are not the submission's fault."""
 
 
 @rule(order=50, gives=(*(category for category in Category if category.status is Status.BUILD_FAILED), *NOT_TO_BLAME))
 def failed_build(evidence: Evidence) -> Verdict | None:
-    """A failed build decides, unless the submission caught its failure and went on."""
+    """A failed build decides, unless the submission caught the error and went on."""
     if evidence.exception is None and evidence.exit is None:
         return None
     build = next((build for build in reversed(evidence.builds) if not build.ok), None)
@@ -23,9 +23,9 @@ def failed_build(evidence: Evidence) -> Verdict | None:
 
 
 def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
-    """Whether the failed build did not raise this exception: for example, a name is missing after the failure was caught."""
+    """Whether the exception has another cause than the failed build: for example, the error was caught, and later a name is missing."""
     if build.output and build.output == exception.message:
-        return False  # a compiler that runs in the worker said it there
+        return False  # it came from a compiler that runs in the worker
     return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message
 
 

@@ -1,4 +1,4 @@
-"""Rules over what ended the worker's process: a signal, a deadline, a limit, or the judge's own shortage of memory."""
+"""Rules for a worker's process that ended early: by a signal, a timeout, a limit, or the judge's own shortage of memory."""
 
 import re
 
@@ -9,22 +9,22 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 
 SIGNALS = {
-    "SIGSEGV": "it used an address that is not its own: a null, freed or device pointer on the host, or a stack that ran over",
-    "SIGBUS": "it used memory behind which there is nothing, or at an odd address",
+    "SIGSEGV": "it accessed an invalid address: a null, freed or device pointer on the host, or a stack overflow",
+    "SIGBUS": "it accessed unmapped file memory, or a misaligned address",
     "SIGFPE": "an integer was divided by zero on the host",
-    "SIGILL": "it came to an illegal instruction: a trap of the compiler's, or code for another processor",
-    "SIGABRT": "it gave itself up: an exception that nothing caught in C++, a failed assert(), or a corrupted heap",
-    "SIGXFSZ": "it wrote a file that is larger than it may",
-    "SIGPIPE": "it wrote to a channel that nobody reads",
-    "SIGTERM": "it was asked to end, by itself: the judge does not use this signal",
-    "SIGKILL": "killed, by itself or by the kernel when the machine ran out of memory; neither a deadline nor the memory limit was passed",
+    "SIGILL": "it ran an illegal instruction, such as __builtin_trap() or another CPU's code",
+    "SIGABRT": "it aborted: an uncaught C++ exception, a failed assert(), or a corrupted heap",
+    "SIGXFSZ": "it wrote a file beyond the size limit",
+    "SIGPIPE": "it wrote to a pipe or socket without a reader",
+    "SIGTERM": "it sent this signal to itself: the judge does not use it",
+    "SIGKILL": "it killed itself, or the machine ran out of memory; it exceeded neither a timeout nor the memory limit",
 }
-"""What each signal means that ended a worker."""
+"""Meaning of each signal that may end a worker."""
 CPU_SIGNAL = "SIGXCPU"
-"""Ends a process that has used up its processor time (RLIMIT_CPU)."""
+"""Signal that ends a process at its limit of CPU time (RLIMIT_CPU)."""
 MAX_LAST_WORDS_CHARS = 240
 MAX_STDERR_LINE_CHARS = 2000
-"""What is read of a line that a submission wrote: matching a pattern takes time that grows with the square of it."""
+"""Longest part that is read of a line that a submission wrote: the time of matching a pattern grows with its square."""
 _LAST_WORDS = re.compile(
     r"^(?:terminate called .*|\s*what\(\): .*|.*: Assertion .* failed\.|\*\*\* .*"
     r"|(?:free|malloc|realloc)\(\): .*|double free or corruption.*|corrupted .*|munmap_chunk\(\): .*)$"
@@ -33,12 +33,12 @@ _LAST_WORDS = re.compile(
 
 @rule(order=40, gives=[Category.OUT_OF_MEMORY])
 def starved_judge(evidence: Evidence) -> Verdict | None:
-    """The submission held so much of the device's memory that the judge had too little."""
+    """The submission used so much of the device's memory that the judge had too little."""
     starving = evidence.starving
     if starving is None:
         return None
     held, total = (f"{count / 2**30:.3g} GiB" for count in (starving.held_bytes, starving.total_bytes))
-    return Verdict(Category.OUT_OF_MEMORY, f"it held {held} of the device's {total}, which left the judge too little")
+    return Verdict(Category.OUT_OF_MEMORY, f"it used {held} of the device's {total} of memory; the judge had too little")
 
 
 @rule(order=60, gives=[Category.TIMEOUT, Category.OUT_OF_MEMORY, Category.PROCESS_CRASH, Category.EARLY_EXIT])
@@ -52,12 +52,12 @@ def ended_process(evidence: Evidence) -> Verdict | None:
         where = f": {faulty_launch(evidence.fault)} does not end" if evidence.fault is not None else ""
         return Verdict(Category.TIMEOUT, f"{stage} did not end within {exit_.deadline_s:g} s{where}")
     if exit_.memory_limit_bytes is not None:
-        return Verdict(Category.OUT_OF_MEMORY, f"{stage} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB")
+        return Verdict(Category.OUT_OF_MEMORY, f"{stage} exceeded the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB")
     if exit_.disk_limit_bytes is not None:
         limit = f"{exit_.disk_limit_bytes / 2**30:.3g} GiB"
         return Verdict(Category.PROCESS_CRASH, f"{stage} filled its private directory beyond the limit of {limit}")
     if exit_.signal == CPU_SIGNAL:
-        return Verdict(Category.TIMEOUT, f"{stage} used up the processor time that a process may take ({CPU_SIGNAL})")
+        return Verdict(Category.TIMEOUT, f"{stage} exceeded the limit of CPU time ({CPU_SIGNAL})")
     if exit_.signal is not None:
         meaning = f": {SIGNALS[exit_.signal]}" if exit_.signal in SIGNALS else ""
         return Verdict(Category.PROCESS_CRASH, f"{stage} ended by {exit_.signal}{meaning}{_last_words(evidence.stderr)}")
@@ -65,7 +65,7 @@ def ended_process(evidence: Evidence) -> Verdict | None:
 
 
 def _last_words(stderr: str) -> str:
-    """What the C and C++ libraries printed when they aborted the process."""
+    """The messages of the C and C++ libraries as they aborted the process."""
     lines = (cut_middle(line, MAX_STDERR_LINE_CHARS) for line in stderr[-20_000:].splitlines())
     said = [line.strip() for line in lines if _LAST_WORDS.match(line)]
     return cut_middle(f" ({'; '.join(said[-3:])})", MAX_LAST_WORDS_CHARS) if said else ""

@@ -1,4 +1,4 @@
-"""The rule over exceptions that the submission raised, and what CUDA's errors mean."""
+"""The rule for exceptions that the submission raised, and the meaning of CUDA's errors."""
 
 import re
 from collections.abc import Callable
@@ -25,19 +25,19 @@ class DeviceFault:
 DEVICE_FAULTS = {
     700: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel read or wrote an address that it does not own"),
     710: DeviceFault(Category.DEVICE_ASSERT, "an assertion in a kernel failed"),
-    714: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "the stack of a kernel's thread was corrupted or ran over"),
-    715: DeviceFault(Category.DEVICE_ASSERT, "a kernel came to an illegal instruction, as __trap() is one"),
+    714: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "the stack of a kernel's thread was corrupted, or overflowed"),
+    715: DeviceFault(Category.DEVICE_ASSERT, "a kernel ran an illegal instruction, such as __trap()"),
     716: DeviceFault(Category.MISALIGNED_ADDRESS, "a kernel used an address that is not aligned for the access"),
-    717: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel used an address of another memory space, such as shared for global"),
+    717: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel used an address of another memory space, such as shared instead of global"),
     718: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel jumped to an address that holds no code"),
-    719: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel failed while it ran, in practice by a wild access or a stack that ran over"),
+    719: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel failed while it ran, usually by an invalid access or a stack overflow"),
 }
-"""By cudaError_t (CUDA runtime API, Data types)."""
+"""Errors by cudaError_t (CUDA runtime API, Data types)."""
 DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
 
 MAX_MESSAGE_CHARS = 600
 JUDGES_OWN = ("reference", "db", "pipeline")
-"""Top-level modules of the judge that no worker has; workers have a part of a fourth, `evaluator`."""
+"""Top-level modules of the judge that no worker has. Workers have a part of `evaluator`."""
 _LOADED = re.compile(r"/proc/self/fd/\d+: ")
 """The loader's name for an extension that the builder sent as a descriptor."""
 _DEVICE_ASSERT = re.compile(
@@ -64,7 +64,7 @@ def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: E
         return cut_middle(f"{message}: in {faulty_launch(evidence.fault)}", MAX_MESSAGE_CHARS)
     kernels = list(dict.fromkeys(plain_name(launch.kernel) for launch in evidence.launches if launch.own))
     if len(kernels) == 1:
-        message += f": in `{kernels[0]}`, the only kernel of its own that was launched"
+        message += f": in `{kernels[0]}`, the only own kernel that was launched"
     elif kernels:
         message += f": one of {', '.join(f'`{kernel}`' for kernel in kernels[:6])}"
     return cut_middle(f"{message}; {exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS)
@@ -81,7 +81,7 @@ def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
 
 
 def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
-    """Whether it imports a module of the judge. An extension of the submission may have the same name."""
+    """Whether the submission imported a module of the judge. An extension of its own may have the same name."""
     if exception.type not in ("ImportError", "ModuleNotFoundError"):
         return False
     missing = re.match(r"No module named '([^']*)'", exception.message)
@@ -93,7 +93,7 @@ def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
 
 
 def _is_refused(category: Category) -> Callable[[ExceptionEvidence, Evidence], bool]:
-    """Whether a DSL refuses a launch for this."""
+    """A test of whether a DSL refused the launch for this reason."""
     return lambda exception, _: any(asked(dsl, dsl.launch_error, exception) == category.value for dsl in dsls())
 
 
@@ -111,11 +111,11 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.OVERSIZED_BLOCK, _is_refused(Category.OVERSIZED_BLOCK)),
     (Category.INVALID_LAUNCH, _is_refused(Category.INVALID_LAUNCH)),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
-    # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
+    # PyTorch asks NVML for the free memory. If that fails in a sandbox, this is its only message about a failed allocation.
     (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),
     (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
 )
-"""The first that applies names the category of an exception."""
+"""In order: the first test that applies gives the category of an exception."""
 
 
 @rule(order=80, gives=[*dict.fromkeys(category for category, _ in EXCEPTIONS), Category.PYTHON_EXCEPTION])
@@ -136,7 +136,7 @@ def _exception_message(exception: ExceptionEvidence) -> str:
 
 
 def _first_line(exception: ExceptionEvidence) -> str:
-    """The first line of the message; with the last one, where the first only announces it."""
+    """The first line of the message, plus the last one if the first only introduces it."""
     lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
         return f"{lines[0]} {lines[-1]}"

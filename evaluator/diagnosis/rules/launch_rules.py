@@ -1,4 +1,4 @@
-"""Rules over launches that the runtime refused."""
+"""Rules for launches that the CUDA runtime refused."""
 
 from collections.abc import Callable
 
@@ -10,15 +10,15 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, LaunchRecord
 
 MAX_THREADS = 1024
-"""Threads a block, on every CUDA device."""
+"""Maximum threads per block, on every CUDA device."""
 MAX_BLOCK = (1024, 1024, 64)
-"""Block dimensions x, y, z (CUDA C++ Programming Guide, technical specifications by compute capability)."""
+"""Largest block dimensions x, y, z (CUDA C++ Programming Guide, technical specifications by compute capability)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
-"""Grid dimensions x, y, z (the same table)."""
+"""Largest grid dimensions x, y, z (the same table)."""
 DEFAULT_SHARED_BYTES = 48 << 10
-"""Shared memory of a block, static and dynamic, that a kernel gets without cudaFuncSetAttribute (the same guide)."""
+"""Maximum shared memory per block, static and dynamic, without cudaFuncSetAttribute (the same guide)."""
 PORTABLE_CLUSTER_BLOCKS = 8
-"""Blocks of a cluster that every device with clusters allows (the same guide, Thread Block Clusters)."""
+"""Maximum blocks per cluster on every device with clusters (the same guide, Thread Block Clusters)."""
 
 CODES = {
     1: "invalid argument",
@@ -28,7 +28,7 @@ CODES = {
     209: "no kernel image for this device: it was compiled for another architecture",
     218: "invalid PTX",
     222: "PTX of an unsupported version",
-    400: "invalid handle, as of a stream or module that is gone",
+    400: "invalid handle, such as a destroyed stream or module",
     701: "too many resources requested for launch",
     720: "a cooperative launch of more blocks than fit on the device at once",
     912: "no clusters of that size can be placed on the device",
@@ -53,7 +53,7 @@ def refused_launch(evidence: Evidence) -> Verdict | None:
 
 
 def launch_fault(launch: LaunchRecord) -> tuple[Category, str]:
-    """The category of a refused launch, and what was asked for against what is allowed."""
+    """The category of a refused launch, and in words what it asked for and what is allowed."""
     kernel = f"`{plain_name(launch.kernel)}`"
     for limit in LIMITS:
         if (found := limit(launch)) is not None:
@@ -82,7 +82,7 @@ def _block(launch: LaunchRecord) -> tuple[Category, str] | None:
 def _empty(launch: LaunchRecord) -> tuple[Category, str] | None:
     for name, size in (("grid", launch.grid), ("block", launch.block)):
         if 0 in size:
-            return Category.INVALID_LAUNCH, f"{name} {extent(size)} is empty: each dimension has to be 1 at least"
+            return Category.INVALID_LAUNCH, f"{name} {extent(size)} is empty: each dimension must be at least 1"
     return None
 
 
@@ -97,7 +97,7 @@ def _registers(launch: LaunchRecord) -> tuple[Category, str] | None:
     if limits is None or not 0 < limits.max_threads < _threads(launch):
         return None
     asked = f"block {extent(launch.block)} has {_threads(launch)} threads"
-    allowed = f"its {limits.registers} registers a thread allow {limits.max_threads} (__launch_bounds__ makes the compiler use fewer)"
+    allowed = f"its {limits.registers} registers per thread allow {limits.max_threads} (__launch_bounds__ makes the compiler use fewer)"
     return Category.INVALID_LAUNCH, f"{asked}, {allowed}"
 
 
@@ -106,9 +106,9 @@ def _shared(launch: LaunchRecord) -> tuple[Category, str] | None:
     allowed = launch.limits.max_dynamic_shared_bytes if launch.limits else DEFAULT_SHARED_BYTES
     if launch.shared_bytes <= allowed:
         return None
-    beside = f" beside {static} static ones" if static else ""
+    beside = f" and {static} static bytes" if static else ""
     ask = f"cudaFuncSetAttribute({plain_name(launch.kernel)}, cudaFuncAttributeMaxDynamicSharedMemorySize, {launch.shared_bytes})"
-    words = f"{launch.shared_bytes} bytes of dynamic shared memory{beside}, {allowed} are allowed; more has to be asked for: {ask}"
+    words = f"{launch.shared_bytes} bytes of dynamic shared memory{beside}, {allowed} are allowed; for more, call {ask}"
     return Category.INVALID_LAUNCH, words
 
 
@@ -117,14 +117,12 @@ def _cluster(launch: LaunchRecord) -> tuple[Category, str] | None:
     if cluster is None or 0 in cluster:
         return None
     if any(blocks % size for blocks, size in zip(launch.grid, cluster, strict=True)):
-        return Category.INVALID_LAUNCH, f"grid {extent(launch.grid)} is no multiple of the cluster {extent(cluster)}"
+        return Category.INVALID_LAUNCH, f"grid {extent(launch.grid)} is not a multiple of the cluster {extent(cluster)}"
     if cluster[0] * cluster[1] * cluster[2] > PORTABLE_CLUSTER_BLOCKS:
-        allowed = (
-            f"{PORTABLE_CLUSTER_BLOCKS} blocks are allowed, or 16 with cudaFuncAttributeNonPortableClusterSizeAllowed where a GPU has them"
-        )
+        allowed = f"{PORTABLE_CLUSTER_BLOCKS} blocks are allowed, or 16 with cudaFuncAttributeNonPortableClusterSizeAllowed on GPUs with 16"
         return Category.INVALID_LAUNCH, f"cluster {extent(cluster)}; {allowed}"
     return None
 
 
 LIMITS: tuple[Limit, ...] = (_block, _empty, _grid, _registers, _shared, _cluster)
-"""The first limit that a launch breaks names the reason."""
+"""In order: the first limit that a launch exceeds is the reason."""

@@ -1,4 +1,4 @@
-"""Rules over wrong answers, in a round or in other shapes, and what the figures of a failed round suggest."""
+"""Rules for wrong answers, in a round or in other shapes, and possible causes from the figures of a failed round."""
 
 import re
 from typing import Literal
@@ -13,30 +13,31 @@ WRONG_OUTPUTS = (
     *(Category.MUTATED_INPUT, Category.WRONG_STRUCTURE, Category.WRONG_DEVICE, Category.WRONG_SHAPE, Category.WRONG_DTYPE),
     *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
 )
-"""What a round fails by. Of several outputs that are wrong, the round is named after the first category in this order."""
+"""Categories that fail a round, in order of priority: if several outputs are wrong, the first category counts."""
 OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
-"""Of these, what an answer fails by whose values alone are wrong."""
+"""Those of WRONG_OUTPUTS that are about wrong values alone."""
 ROUNDING_ERROR = 1e-2
-"""The largest error that rounding makes; larger ones are mistakes."""
+"""Maximum error from rounding; larger errors are mistakes."""
 NARROW_PRODUCT_ERROR = 2e-4
-"""Products of numbers with 10 bits of mantissa (float16, TF32) err by about 2**-11 or more, approximate functions and long sums by less."""
+"""Minimum error of products with 10 bits of mantissa (float16, TF32: about 2**-11). Approximate functions and long sums err by less."""
 ENORMOUS_ERROR = 1e6
 
 SUSPICIONS = {
-    "signs": "here every sign is drawn anew: a kernel that holds for positive inputs alone, or forgets a negative branch, fails",
-    "scaled": "here rows are multiplied by numbers from -4 to 4: a formula for the drawn range alone, or a forgotten bound, fails",
-    "rows": "here a few rows of an own draw are smaller: what is right for what the problem draws alone, and told by some values, fails",
-    "runs": "here a few elements of the inputs before are others, at the same address: what was kept of these fails",
-    "wide": "here magnitudes span six decades: a narrow accumulator, or a formula that cancels, fails",
+    "signs": "here every sign is random: a kernel that is right only for positive inputs fails, as does a missing negative branch",
+    "scaled": "here each row is multiplied by 1/4 to 4, and signs are random: a formula for the usual range fails, as does a missing bound",
+    "rows": "here a few rows of the usual inputs are smaller, and a few signs differ: a formula valid only for the usual inputs fails",
+    "outliers": "here a few elements of the previous inputs became large, in place: cached results fail, as do estimates from a sample",
+    "runs": "here a few elements of the previous inputs were changed in place: cached results fail",
+    "wide": "here magnitudes span six decades: a narrow accumulator fails, as does a formula with cancellation",
     "ties": "here many inputs are equal",
-    "shifted": "here 100 is added to the inputs (float16: 12): what cancels large numbers, such as E[x²] - E[x]², fails",
-    "special": "here rows are all zeros, constant, ascending, or with one large element: divisions by zero and wrong initial values show",
+    "shifted": "here 100 is added to the inputs (float16: 12): a formula with cancellation, such as E[x²] - E[x]², fails",
+    "special": "here rows are all zeros, constant, ascending, or with one large element: division by zero or a wrong initial value fails",
 }
-"""What it suggests that an answer is wrong on this distribution and right on the earlier ones, by the names of
+"""Possible causes if this is the first distribution with a wrong answer, by the names of
 evaluator.judge.correctness.inputs.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
-UNINITIALISED_TAIL = "like an uninitialised tail: what is left of the last block or vector is computed by nobody"
-COMPUTE_THE_TAIL = {"cuda": "round the grid up, with a bound check", "cpu": "let the loop go on to the end"}
+UNINITIALISED_TAIL = "like an uninitialised tail: no thread computes the end of the last block or vector"
+COMPUTE_THE_TAIL = {"cuda": "round the grid size up, and check bounds in the kernel", "cpu": "let the loop go on to the end"}
 NARROW_PRODUCTS = {
     "cuda": "half precision or TF32 in products or in the accumulator, or an approximate formula",
     "cpu": "half precision in products or in the accumulator, or an approximate formula",
@@ -45,9 +46,9 @@ APPROXIMATIONS = {
     "cuda": "fast-math functions (__expf, --use_fast_math), an approximate formula, or a long sum in float32",
     "cpu": "an approximate formula, fast-math (-ffast-math), or a long sum in float32",
 }
-"""What errors of a size suggest, by the kind of the device: only what it has. A device that is not known counts as a GPU."""
+"""Possible causes of errors of a size, by the kind of device. An unknown device counts as a GPU."""
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
-"""Patterns (evaluator.judge.correctness.errors.pattern) that end where the output, its rows or its columns do."""
+"""Matches patterns (evaluator.judge.correctness.errors.pattern) at the end of the output, its rows or its columns."""
 OVERFLOWING = ("wide", "shifted")
 """Distributions with inputs for which exp() overflows."""
 
@@ -79,8 +80,8 @@ def wrong_in_other_shapes(evidence: Evidence) -> Verdict | None:
 
 
 def other_parameters(evidence: Evidence) -> list[str]:
-    """Where the first failed round has wrong values on the problem's own inputs, and what it equals is not known: in one sentence, which
-    parameters have no counterpart among the reference's."""
+    """One sentence on parameters without a counterpart in the reference. Empty unless the first failed round has wrong values, without a
+    known cause, on the problem's own inputs."""
     failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
     if failed is None or failed.cause or failed.distribution != "own" or failed.category not in OF_VALUES:
         return []
@@ -89,7 +90,7 @@ def other_parameters(evidence: Evidence) -> list[str]:
 
 
 def suspicions(failed: RoundEvidence, device_kind: Literal["cpu", "cuda"] | None) -> list[str]:
-    """What the distribution and the size of the errors suggest, each in words."""
+    """Possible causes in words, from the distribution and from the size of the errors."""
     found = []
     kind = device_kind or "cuda"
     wrong = next((figures for figures in failed.outputs if figures.wrong), None)
@@ -105,7 +106,7 @@ def suspicions(failed: RoundEvidence, device_kind: Literal["cpu", "cuda"] | None
 
 
 def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool:
-    """Whether only a tail is wrong, and holds what memory held before: the fill pattern, a single value, or enormous values."""
+    """Whether only a tail is wrong, and looks uninitialised: the fill pattern, a single value, or enormous values."""
     if not _TAIL.search(figures.pattern):
         return False
     enormous = figures.max_error >= ENORMOUS_ERROR and not figures.nonfinite_mismatch
@@ -114,13 +115,13 @@ def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool
 
 def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal["cpu", "cuda"]) -> str:
     if figures.nonfinite_mismatch:
-        return f"{figures.nonfinite_mismatch} are NaN or infinite where they should not be, or the other way round"
+        return f"{figures.nonfinite_mismatch} are NaN or infinite where the right values are finite, or the reverse"
     if category is Category.PRECISION_LOSS or figures.max_error <= ROUNDING_ERROR:
         if "number of" in figures.likeness:
-            return "the answer was rounded to half precision on its way"
+            return "the output was rounded to half precision on its way"
         if "times what" in figures.likeness:
             return ""
         return f"possible causes: {(NARROW_PRODUCTS if figures.max_error >= NARROW_PRODUCT_ERROR else APPROXIMATIONS)[device_kind]}"
     if figures.max_error >= ENORMOUS_ERROR:
-        return "possible cause: uninitialised or foreign memory"
+        return "possible cause: uninitialised memory, or a read out of bounds"
     return ""

@@ -1,5 +1,5 @@
-"""Rules over right answers that are not ranked: the problem accepts anything, or no kernel of their own did the work, or one in narrower
-arithmetic than the reference's."""
+"""Rules for right answers that are not ranked: the problem accepts trivial answers, no own kernel did the work, or the arithmetic is
+narrower than the reference's."""
 
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
@@ -14,25 +14,25 @@ signs are random; float32 errs by 1e-5 there, even over a million terms one afte
 NARROW_LIMIT = 5e-4
 """Outputs with a larger tolerance are in half precision themselves."""
 NARROW_SHARE = 0.1
-"""Share of the elements that narrow arithmetic puts beyond the tolerance, at the least. A formula that fails at a few is another case."""
+"""Minimum share of elements that narrow arithmetic puts beyond the tolerance. A formula that fails at a few elements is another case."""
 
 
 @rule(order=155, gives=[Category.DEGENERATE_PROBLEM])
 def degenerate_problem(evidence: Evidence) -> Verdict | None:
     if not evidence.trivial:
         return None
-    return Verdict(Category.DEGENERATE_PROBLEM, f"right, but so are trivial answers, as its check has shown: {', '.join(evidence.trivial)}")
+    return Verdict(Category.DEGENERATE_PROBLEM, f"right, but this problem also accepts: {', '.join(evidence.trivial)}")
 
 
 @rule(order=160, gives=[Category.NO_CUSTOM_KERNEL])
 def no_own_kernel(evidence: Evidence) -> Verdict | None:
-    """No kernel of the submission ran, or the answer is right without them, or they do too little for it to be theirs."""
+    """No kernel of the submission ran, the answer is right without its kernels, or they do too little of the work."""
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     ran = [launch.kernel for launch in evidence.launches if launch.own and launch.code == 0]
     if on_device and not ran:
-        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but none of the submission's own kernels ran on the device")
     if on_device and all(is_vendors(kernel) for kernel in ran):
-        return Verdict(Category.NO_CUSTOM_KERNEL, f"right, but the kernels that it launched are a library's: {plain_name(ran[0])}")
+        return Verdict(Category.NO_CUSTOM_KERNEL, f"right, but it launched only library kernels: {plain_name(ran[0])}")
     if not on_device and not any(build.ok for build in evidence.builds) and not any(launch.own for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
     if evidence.ablation is not None and evidence.ablation.still_right:
@@ -44,17 +44,17 @@ def no_own_kernel(evidence: Evidence) -> Verdict | None:
 
 @rule(order=190, gives=[Category.REDUCED_PRECISION])
 def reduced_precision(evidence: Evidence) -> Verdict | None:
-    """With random signs, errors do not cancel as they do among positive numbers."""
+    """Only `signs` decides: among positive numbers errors cancel, with random signs they do not."""
     for round_ in evidence.rounds:
         for figures in round_.outputs:
             if round_.distribution == "signs" and _is_narrow(figures):
                 errors = f"with random signs the RMS error is {figures.rms_error:.2g}, where float32 gives 1e-5"
-                return Verdict(Category.REDUCED_PRECISION, f"right, by arithmetic that is narrower than the reference's: {errors}")
+                return Verdict(Category.REDUCED_PRECISION, f"right, but its arithmetic is narrower than the reference's: {errors}")
     return None
 
 
 def _is_narrow(figures: ErrorFigures) -> bool:
-    """Errors that did not count as gross, all over the output, and none of the reference's."""
+    """Whether errors all over the output are not gross, yet larger than float32's and the reference's own."""
     return (
         figures.gross_error is not None
         and figures.beyond >= NARROW_SHARE * figures.elements
