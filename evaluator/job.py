@@ -1,4 +1,4 @@
-"""What is asked of a judge: one submission, its problem, the case and the options. And the result of a job or submission.
+"""A judge's job: one submission, its problem, the case and the options. And the result of a job or submission.
 
 Importing this module does not import torch.
 """
@@ -16,7 +16,7 @@ from evaluator.submission.model import Submission
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How submissions are to be judged; fields are as in Job."""
+    """How to judge submissions; the fields are as in Job."""
 
     timeout_s: float
     precision: PrecisionName | None = None
@@ -29,7 +29,7 @@ class JobOptions:
 
 @dataclass(frozen=True)
 class Job:
-    """One submission to be judged once; travels from the engine to a judge."""
+    """One submission to judge once; sent from the engine to a judge."""
 
     submission: str
     block: int | None
@@ -42,23 +42,23 @@ class Job:
     case: str | None
     """None for the device's default."""
     note: str
-    """What a reader of the result should know about how the submission was read."""
+    """Remark for readers of the result, on how the submission was read."""
     timeout_s: float
     """Deadline of each stage that runs the submission's forward()."""
     precision: PrecisionName | None = None
     """None for the problem's own."""
     shapes: Literal["own", "others", "strict"] = "own"
-    """`own`: only the case's shapes. `others`: a correct submission is run in other shapes too. `strict`: it has to be correct in them."""
+    """`own`: only the case's shapes. `others`: a correct submission is run in other shapes too. `strict`: it must be correct in them."""
     strict_inputs: bool = False
-    """Inputs of every distribution decide, not only the problem's own and what follows from them soundly."""
+    """Inputs of every distribution decide, not only the problem's own and those that follow soundly from them."""
     first_line: int = 1
-    """Line, from 1, of the file handed in on which `code` begins."""
+    """Line of the submitted file, from 1, at which `code` begins."""
     protocol: str | None = None
-    """How it is timed (evaluator.judge.timing.protocols); None for the device's default."""
+    """Timing protocol (evaluator.judge.timing.protocols); None for the device's default."""
     baselines: tuple[str, ...] = ("eager",)
-    """What it is timed beside: `eager` is the reference as it stands, and the speedup is over it; `compile` is torch.compile of it."""
+    """Baselines to time beside it: `eager` is the unchanged reference, over which the speedup is; `compile` is torch.compile of it."""
     profile: bool = False
-    """Whether the kernels of a right submission are profiled after its verdict, if the machine can."""
+    """Whether to profile the kernels of a right submission after its verdict, if the machine can."""
 
 
 def make_job(submission: Submission, problem: ProblemFacts, case: str | None, options: JobOptions) -> Job:

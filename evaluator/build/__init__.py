@@ -1,4 +1,4 @@
-"""From a worker's build request to a shared object: the compilers, confined, and a cache of what they made."""
+"""Turns a worker's build request into a shared object: confined compilers, and a cache of their results."""
 
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache, default_root

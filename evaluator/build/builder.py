@@ -1,4 +1,4 @@
-"""The builder: one request in, one shared object or one reasoned failure out."""
+"""The builder turns a request into a shared object or a failure with a reason."""
 
 import logging
 import time
@@ -32,27 +32,27 @@ DEFAULT_TIMEOUT_S = 300.0
 PREPARATION_TIMEOUT_S = 300.0
 MAX_OUTPUT_CHARS = 128 << 10
 NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
-"""Failures that say more about the machine, or its load, than about the request."""
+"""Failures that depend on the machine or its load rather than on the request."""
 _LOCK_GRACE_S = 1800.0
-"""How much longer than a build takes its key may be held: its compilers may have to wait for slots."""
+"""Extra time that a build may hold its key, since its compilers may wait for slots."""
 
 Elsewhere = Callable[[BuildRequest, str], Entry | None]
-"""Has a request built by another machine, which has to come to the same key; None where no other can do it. The evidence says how long the
-build took, without what it waited for."""
+"""Asks another machine to build a request. That machine must compute the same key. None if no machine can. The evidence has the duration of
+the build without waiting."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """What came of a request."""
+    """The result of a request."""
 
     evidence: BuildEvidence
     object_fd: int | None
-    """Read-only descriptor of the shared object, a sealed copy in memory, which the caller closes. None where the build failed, and where
-    CUDA sources compiled but can't be linked on this machine."""
+    """Read-only descriptor of the shared object, a sealed copy in memory, which the caller closes. None if the build failed, or if CUDA
+    sources compiled but can't be linked on this machine."""
     waited_s: float = 0.0
-    """Time spent waiting for other builds: for a slot, or for the same build in another process. Not part of the evidence's duration."""
+    """Seconds spent waiting for a slot, or for the same build in another process. The evidence's duration excludes them."""
 
 
 class Builder:
@@ -70,9 +70,9 @@ class Builder:
         elsewhere: Elsewhere | None = None,
         cores: tuple[int, ...] = (),
     ) -> None:
-        """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
-        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`, and
-        confined ones are kept to `cores`, where there are any. What the cache lacks is asked for `elsewhere` first."""
+        """Compilers run confined by `zygote`, or plainly without one. `timeout_s` limits all stock compiles of a build, and separately all
+        fast ones; `stock_only` forbids the fast way. Compilers wait for `slots` if given; confined ones run on `cores` if given.
+        `elsewhere` is asked first for builds that the cache lacks."""
         self._cache = cache
         self._slots = slots
         self._elsewhere = elsewhere
@@ -88,7 +88,7 @@ class Builder:
         self._fast = None if stock_only else FastWay(self._shared_headers, self._run_in)
 
     def build(self, request: BuildRequest) -> BuildOutcome:
-        """Never raises for what a request holds, nor for a machine that fails: the evidence says `infrastructure_error` then."""
+        """Never raises for a bad request or a failing machine: the evidence then says `infrastructure_error`."""
         started, waited_s = time.monotonic(), 0.0
         common, key = request.under_common_name(), ""
         try:
@@ -96,7 +96,7 @@ class Builder:
             entry = self._cache.load(key)
             cached = entry is not None
             if entry is None:
-                # Without the lock: it may be built on this machine, by another process with the same cache.
+                # Without the lock: another process on this machine, with the same cache, may build it.
                 entry, waited_s = self._ask_elsewhere(common, key)
             if entry is None:
                 asked = time.monotonic() - waited_s
@@ -118,8 +118,8 @@ class Builder:
         return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor, waited_s)
 
     def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
-        """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
-        whether it is there."""
+        """Prepare what builds share, for C++ sources with these `flags`; otherwise the first build that needs it does. Returns whether it
+        is ready."""
         return self._shared_headers.binding(cuda, flags, self._run_in, at_once=True) is not None
 
     def _shared_folders(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Builder:
         return (str(self._cache.headers),)
 
     def holds(self, request: BuildRequest) -> bool:
-        """Whether `build` would answer at once, from the cache."""
+        """Whether the cache already has the result of `build`."""
         try:
             return self._cache.load(request.under_common_name().key(self._toolchain)) is not None
         except (OSError, HeaderFolderError):
@@ -146,7 +146,7 @@ class Builder:
             log.warning("build %s could not be cached", key, exc_info=True)
 
     def _ask_elsewhere(self, request: BuildRequest, key: str) -> tuple[Entry | None, float]:
-        """What was made elsewhere, which is kept here too, or None; and the seconds spent waiting."""
+        """The entry from another machine, which is also cached here, or None; and the seconds spent waiting."""
         if self._elsewhere is None:
             return None, 0.0
         asked = time.monotonic()
@@ -159,7 +159,7 @@ class Builder:
         return entry, max(asking_s - entry.evidence.duration_s, 0.0)
 
     def _compile(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
-        """What is to be kept, and the seconds spent waiting for slots."""
+        """The entry to cache, and the seconds spent waiting for slots."""
         todo = plan(request, self._toolchain)
         with work_folder() as folder:
             for file in request.sources + request.headers:
@@ -186,7 +186,7 @@ class Builder:
         return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object), execution.waited_s
 
     def _fast_way(self, request: BuildRequest) -> FastWay | None:
-        """None where a source may include the user's headers: what those name of PyTorch's, the cut-down ones may lack."""
+        """None if a source may include the user's headers: these may need PyTorch names that the cut-down headers lack."""
         texts = (file.text for file in request.sources + request.headers)
         return None if any(may_include(text, self._toolchain.headers) for text in texts) else self._fast
 
@@ -197,7 +197,7 @@ class Builder:
         return {"PATH": self._toolchain.search_path, "LC_ALL": "C", "HOME": "/tmp", "TMPDIR": str(folder)}
 
     def _category(self, request: BuildRequest, todo: Plan, results: Sequence[Ran]) -> Category | None:
-        """Why the build failed; None where it did not."""
+        """Why the build failed; None if it did not."""
         exists = header_finder(self._toolchain.include_dirs(cuda=True))
         failures = [
             Category.BUILD_TIMEOUT
@@ -228,13 +228,13 @@ class Builder:
 
 
 def _renamed(evidence: BuildEvidence, old: str, new: str) -> BuildEvidence:
-    """The evidence of a build under another name, as if it had been built under this one."""
+    """The evidence of a build with the name `old` replaced by `new`."""
     diagnostics = tuple(item.model_copy(update={"message": item.message.replace(old, new)}) for item in evidence.diagnostics)
     return evidence.model_copy(update={"name": new, "output": evidence.output.replace(old, new), "diagnostics": diagnostics})
 
 
 def _cap(text: str) -> str:
-    """Head and tail of a text that is too long: the first error is in the head, the count of errors in the tail."""
+    """The head and tail of a text that is too long: the first error is in the head, the error count in the tail."""
     if len(text) <= MAX_OUTPUT_CHARS:
         return text
     tail = MAX_OUTPUT_CHARS // 8

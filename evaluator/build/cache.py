@@ -24,7 +24,7 @@ from evaluator.results.evidence import BuildEvidence
 MAGIC = b"ASSAYBL1"
 DEFAULT_LIMIT_BYTES = 16 << 30
 TRIM_SHARE = 1 / 64
-"""Of the limit: when so much has been stored since the last look, it is time for another."""
+"""Share of the limit: after storing this much, a process trims the cache."""
 _HEAD_BYTES = len(MAGIC) + 32
 _LOCK_POLL_S = 0.05
 
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """What is kept of one build."""
+    """The cached result of one build."""
 
     evidence: BuildEvidence
     shared_object: bytes | None
-    """None where the build failed, or was a compile check only."""
+    """None if the build failed, or only checked whether sources compile."""
 
 
 def default_root() -> Path:
@@ -48,16 +48,16 @@ def default_root() -> Path:
 
 
 class Cache:
-    """Entries below `root`, which is made when first needed. Instances hold no open file and can be pickled."""
+    """Entries below `root`, which is created on first use. Instances hold no open file and can be pickled."""
 
     def __init__(self, root: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
-        """Beyond `limit_bytes`, what was not used for longest is dropped. The bound is kept to within TRIM_SHARE for each process."""
+        """Beyond `limit_bytes`, the least recently used entries are dropped. Each process may exceed the limit by TRIM_SHARE."""
         self.root, self.limit_bytes = root, limit_bytes
         self._unseen_bytes = limit_bytes
 
     @property
     def headers(self) -> Path:
-        """What `evaluator.build.fast.shared_headers` keeps: a folder for each toolchain, and in it one for each thing made."""
+        """Folder for `evaluator.build.fast.shared_headers`: one folder per toolchain, with one folder per prepared item."""
         return self.root / "headers"
 
     def load(self, key: str) -> Entry | None:
@@ -73,11 +73,11 @@ class Cache:
             log.warning("dropping damaged cache entry %s: %s", path, error)
             path.unlink(missing_ok=True)
             return None
-        os.utime(path)  # `trim` drops what was not used for longest
+        os.utime(path)  # `trim` drops the least recently used entries
         return entry
 
     def store(self, key: str, entry: Entry) -> None:
-        """Keep `entry`. Raises OSError, as on a full disk. What a power cut tears apart is found by its checksum."""
+        """Store `entry`. Raises OSError, for example on a full disk. The checksum detects files that a power failure cut."""
         path = self._path(key)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
@@ -100,8 +100,8 @@ class Cache:
         """
         folder = self.root / "locks"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Four digits bound the number of files; two keys that share them wait for each other, which harms nobody.
-        # The file stays: were it removed, a waiter could hold a lock on a file that nobody else finds.
+        # Four digits limit the number of files; two keys with the same digits only wait for each other.
+        # The file stays: if it were removed, a waiter could lock a file that no other process opens.
         descriptor = os.open(folder / key[:4], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _acquire(descriptor, key, time.monotonic() + timeout_s)
@@ -112,7 +112,7 @@ class Cache:
             os.close(descriptor)
 
     def trim(self, limit_bytes: int) -> int:
-        """Drop what was not used for longest until at most `limit_bytes` are left. Returns the number of bytes freed."""
+        """Drop the least recently used entries until at most `limit_bytes` are left. Returns the number of bytes freed."""
         found = sorted((*map(_item, self.root.glob("builds/*/*")), *map(_item, self.headers.glob("*/*/"))), key=lambda item: item[0])
         excess = sum(size for _, size, _ in found) - limit_bytes
         freed = 0
@@ -131,7 +131,7 @@ class Cache:
 
 
 def _item(path: Path) -> tuple[float, int, Path]:
-    """When a file, or any file of a folder, was used last, and what it takes; nothing where it is gone meanwhile."""
+    """Last use of a file, or of any file in a folder, and its size; zeros if it has been removed meanwhile."""
     used_at, size = 0.0, 0
     for file in path.rglob("*") if path.is_dir() else [path]:
         with contextlib.suppress(FileNotFoundError):
@@ -160,7 +160,7 @@ def _encode(entry: Entry) -> bytes:
 
 
 def _decode(data: bytes, key: str) -> Entry:
-    """Raises ValueError for whatever `_encode` did not write for this key."""
+    """Raises ValueError for data that `_encode` did not write for this key."""
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : _HEAD_BYTES] != hashlib.sha256(body).digest():
         raise ValueError("checksum")

@@ -1,7 +1,7 @@
-"""The command lines of a stock PyTorch extension, as plain data.
+"""The command lines that build a stock PyTorch extension, as plain data.
 
-One compile a source and one link, with the flags that torch.utils.cpp_extension writes into its ninja file (PyTorch 2.9 to 2.13). All paths
-of the request are relative to the folder that holds its files, so that neither objects nor messages depend on where it was built.
+One compile per source and one link, with the flags that torch.utils.cpp_extension writes into its ninja file (PyTorch 2.9 to 2.13). All
+paths of the request are relative to its folder, so neither objects nor messages depend on where it was built.
 """
 
 import re
@@ -22,7 +22,7 @@ NVCC_FLAGS = (
 
 
 class Step(StrEnum):
-    """What a command does, which decides what its failure is called."""
+    """What a command does; the name of its failure depends on it."""
 
     CPP = "cpp"
     CUDA = "cuda"
@@ -36,19 +36,19 @@ class Command:
     step: Step
     argv: tuple[str, ...]
     output: str
-    """File that it makes, relative to the folder of the build."""
+    """The file that it makes, relative to the build's folder."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that has to run for one request."""
+    """All commands of one request."""
 
     compiles: tuple[Command, ...]
     """Independent of each other."""
     link: Command | None
-    """None where nothing can be linked here: the compiles are then a check only."""
+    """None if nothing can be linked here: then the build only checks that sources compile."""
     lacking: str | None = None
-    """What this machine lacks to carry out the whole request."""
+    """What this machine lacks to build the whole request."""
 
 
 def plan(request: BuildRequest, toolchain: Toolchain) -> Plan:
@@ -67,7 +67,7 @@ def plan(request: BuildRequest, toolchain: Toolchain) -> Plan:
 
 
 def header_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
-    """The flags that decide what PyTorch's headers say, for the C++ compiler and nvcc alike."""
+    """The flags that change the content of PyTorch's headers, for the C++ compiler and nvcc alike."""
     flags = ["-DTORCH_API_INCLUDE_EXTENSION_H", *toolchain.torch.abi_flags]
     for path in toolchain.include_dirs(cuda):
         flags += ["-isystem", str(path)]
@@ -75,12 +75,12 @@ def header_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
 
 
 def cpp_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
-    """Those of every C++ source, before the request's own."""
+    """Flags of every C++ source, before the request's own."""
     return [*header_flags(toolchain, cuda), "-fPIC", f"-std={toolchain.torch.standard}"]
 
 
 def _folder_flags(toolchain: Toolchain) -> list[str]:
-    """The user's folders of headers, after those that the submission names itself."""
+    """Include flags for the user's header folders, after those of the submission."""
     return [flag for folder in toolchain.headers for flag in ("-I", str(folder))]
 
 
@@ -112,8 +112,8 @@ def _compile_cuda(request: BuildRequest, source: SourceFile, compiler: Compiler,
 def _arch_flags(extra: tuple[str, ...], arch: tuple[str, ...]) -> list[str]:
     """`-gencode` flags for `arch`.
 
-    PyTorch leaves its own out as soon as any flag contains "arch", even `-Xcompiler -march=native`. Here they are left out only where the
-    submission itself names the device's architecture, so that a submission written for another GPU still gets code that can be loaded.
+    PyTorch leaves its own out as soon as any flag contains "arch", even `-Xcompiler -march=native`. Here they are left out only if the
+    submission names the device's architecture. So a submission written for another GPU still gets code that can be loaded.
     """
     named = set(re.findall(r"(?:sm|compute)_(\d+)", " ".join(extra)))
     flags: list[str] = []
@@ -128,7 +128,7 @@ def _arch_flags(extra: tuple[str, ...], arch: tuple[str, ...]) -> list[str]:
 
 
 def _without_native(extra: tuple[str, ...]) -> list[str]:
-    """The flags without `-arch=native`: the builder sees no GPU, so nvcc would fall back to its oldest architecture."""
+    """The flags without `-arch=native`: the builder sees no GPU, so nvcc would use its oldest architecture."""
     text = "\0".join(extra)
     text = re.sub(r"(?:(?<=\0)|^)(?:-arch|--gpu-architecture)[=\0]native(?=\0|$)", "", text)
     return [flag for flag in text.split("\0") if flag]

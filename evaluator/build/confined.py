@@ -7,15 +7,14 @@ from evaluator.build.runner import MAX_OUTPUT_BYTES, Ended, Runner, Running
 from evaluator.sandbox import Limits, Program, SandboxUnavailable, Zygote
 
 LIMITS = Limits(memory_bytes=16 << 30, output_bytes=MAX_OUTPUT_BYTES)
-"""Of one compiler. CUTLASS-sized templates take nvcc up to 8 GiB."""
+"""Limits of one compiler. CUTLASS-sized templates take nvcc up to 8 GiB."""
 _KILL_GRACE_S = 10.0
 _IN_FOLDER = 'umask 022 && cd "$0" && exec "$@"'
-"""Every program may run as another user, and the linker has to read what the compilers wrote."""
+"""Every program may run as another user, and the linker must read the compilers' files."""
 
 
 class ConfinedRunner(Runner):
-    """Its programs see the system, `readonly`, and their folders, and nothing else; no network, no device. They run on these cores alone,
-    where there are any."""
+    """Its programs see only the system, `readonly` and their folders; they have no network and no device. They run on `cores`, if given."""
 
     def __init__(self, zygote: Zygote, readonly: tuple[str, ...], cores: tuple[int, ...] = ()) -> None:
         self._zygote, self._readonly, self._cores = zygote, readonly, cores

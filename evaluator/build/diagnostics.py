@@ -1,4 +1,4 @@
-"""What a failed build is to be called, by what its compilers and linker said."""
+"""The category of a failed build, derived from the messages of its compilers and linker."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -41,21 +41,21 @@ _OUT_OF_RESOURCES = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""Whole lines of the compilers' own: the same words quoted from a source don't count."""
+"""Matches whole lines printed by the compilers, so that the same words quoted from a source don't count."""
 _UNMADE_OBJECT = re.compile(r"^\S+\.o: No such file or directory$")
-"""What the assembler says further of an object that it could not write."""
+"""What the assembler adds about an object that it could not write."""
 _LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
 _SPLICE = re.compile(r"\\[^\S\n]*\n")
 _BINDING = re.compile(r'^m\.def\("(?P<name>[^"]+)", (?:torch::wrap_pybind_function\()?(?P=name)\)?, ".*"\);$', re.MULTILINE)
 
 HeaderExists = Callable[[str], bool]
-"""Whether this machine has the header of that name, as in "cublas_v2.h"."""
+"""Whether this machine has the header of that name, such as "cublas_v2.h"."""
 
 
 def categorise(request: BuildRequest, step: Step, output: str, header_exists: HeaderExists) -> Category:
-    """Why a command failed, told by the first error in its `output`.
+    """Why a command failed, derived from the first error in its `output`.
 
-    `header_exists` tells a header that the submission invented from one that belongs to a part of the toolkit that is not installed here.
+    `header_exists` distinguishes a header that the submission invented from one in a part of the toolkit that is not installed here.
     """
     if _lacks_resources(output):
         return Category.INFRASTRUCTURE_ERROR
@@ -65,7 +65,7 @@ def categorise(request: BuildRequest, step: Step, output: str, header_exists: He
         return otherwise
     first = found[0]
     if header := _MISSING_HEADER.match(first.message):
-        # It ends the compile. Where another error follows, it was a source that printed it.
+        # This error ends the compile. If another error follows, the source printed this one.
         elsewhere = len(found) == 1 and (is_of_this_machine(header["gnu"] or header["edg"], header_exists) or _is_of_others(request, first))
         return Category.NO_TOOLCHAIN if elsewhere else Category.MISSING_HEADER
     if library := _MISSING_LIBRARY.match(first.message):
@@ -79,33 +79,33 @@ def categorise(request: BuildRequest, step: Step, output: str, header_exists: He
 
 
 def _lacks_resources(output: str) -> bool:
-    """Whether the machine ran out of something, and nothing else is said to be wrong: a source can print any line, by a message with a line
-    break in it, but not without an error of its own where its build fails."""
+    """Whether the machine ran out of a resource and there is no other error. A source can print any line, through a message with a line
+    break in it, but such a failing build also has an error of its own."""
     rest, shortages = _OUT_OF_RESOURCES.subn("", output)
     return shortages > 0 and all(item.line is None and _UNMADE_OBJECT.match(item.message) for item in errors(parse(rest)))
 
 
 def _is_of_others(request: BuildRequest, error: Diagnostic) -> bool:
-    """Whether an error is in a header that is none of the request's, which the compilers name with its path."""
+    """Whether an error is in a header outside the request; compilers name such a header with its path."""
     if any(names_lines(unspliced(file.text)) for file in request.sources + request.headers):
         return False
     return error.file.startswith("/")
 
 
 def unspliced(text: str) -> str:
-    """`text` as a compiler reads it: a line that ends in a backslash, with blanks behind it or without, goes on in the next one."""
+    """`text` as a compiler reads it: a line that ends in a backslash, blanks after it or not, continues in the next."""
     return _SPLICE.sub("", text)
 
 
 def names_lines(text: str) -> bool:
-    """Whether a source gives its lines the names of other files. `text` is `unspliced`."""
+    """Whether a source assigns its lines to other files (`#line`). `text` is `unspliced`."""
     return bool(_LINE_DIRECTIVE.search(text))
 
 
 def import_failure(message: str) -> Category | None:
-    """link_error when a shared object that linked could not be loaded, by the message of its ImportError or OSError; else None.
+    """link_error if `message` (of an ImportError or OSError) says that a linked shared object can't be loaded; else None.
 
-    A function that is declared but never defined passes the link of a shared object and is missed by the loader only.
+    A function that is declared but never defined passes the link of a shared object; only the loader misses it.
     """
     loader = (
         "undefined symbol" in message or "does not define module export function" in message or "cannot open shared object file" in message
@@ -124,6 +124,6 @@ def _is_binding(request: BuildRequest, error: Diagnostic, names: set[str]) -> bo
 
 
 def first_fault(categories: Sequence[Category]) -> Category:
-    """The verdict over several failed commands, in the order of the plan: a fault of the submission's own wins over the machine's."""
+    """The category of several failed commands, in the plan's order: the submission's faults come before the machine's."""
     machine = (Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
     return next((category for category in categories if category not in machine), categories[0])

@@ -1,7 +1,7 @@
-"""Carries out the commands of one build: each the fast way where there is one, and the stock way where that fails.
+"""Runs the commands of one build: the fast way where there is one, and the stock way where that fails.
 
-ninja runs the commands. What goes the fast way is one build graph. What has to go the stock way follows as a graph of its own as soon as
-that is known, while the rest of the first one goes on. The link comes last.
+ninja runs the commands. Fast commands form one build graph. Commands that need the stock way follow in a second graph as soon as they are
+known, while the first one continues. The link comes last.
 """
 
 import time
@@ -21,12 +21,11 @@ from evaluator.results.evidence import BuildAttempt
 
 STOCK = "stock"
 STOCK_BYTES = {Step.CUDA: 3 << 30, Step.CPP: 2 << 30, Step.LINK: 1 << 30}
-"""What nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
+"""Memory that nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
 KEEP_GARBAGE = ("--param", "ggc-min-expand=30", "--param", "ggc-min-heapsize=1572864")
-"""For g++, which otherwise looks for garbage among PyTorch's headers for a sixth of its time: not below 2 GiB. Nothing of what it says or
-makes depends on this."""
+"""For g++: no garbage collection below 2 GiB. With PyTorch's headers it takes a sixth of the time. Neither messages nor objects change."""
 FAST_BYTES = 1 << 30
-"""What they may with cut-down headers; nvcc's two halves together."""
+"""Memory that a compiler may need with cut-down headers; nvcc's two halves together."""
 
 Ran = tuple[Command, CommandResult]
 
@@ -42,28 +41,27 @@ class Execution:
     runner: Runner
     fast: FastWay | None
     timeout_s: float
-    """For all that is done the stock way together, and for all that is done the fast way, so that what is fast takes no time from the
-    other. Waiting for a slot takes none."""
+    """Limit for all stock commands together, and separately for all fast ones. Waiting for a slot does not count."""
     slots: Slots | None = None
     gnu: bool = False
-    """Whether C++ is compiled by GNU's compiler."""
+    """Whether the C++ compiler is g++."""
     attempts: list[BuildAttempt] = field(default_factory=list)
     waited_s: float = 0.0
-    """How long nothing of the build ran, since it waited for slots."""
+    """Seconds in which no command of the build ran, because it waited for slots."""
 
     def __post_init__(self) -> None:
         self._fast_deadline = 0.0
         self._stock_deadline: float | None = None
         self._linked = True
         self._tried: dict[str, FastAttempt] = {}
-        """What is under way the fast way, by the file that is to be made."""
+        """Running fast attempts, by output file."""
         self._left_over: list[Command] = []
-        """What has to be done the stock way, and is not begun."""
+        """Commands for the stock way that have not begun."""
         self._doubtful: set[str] = set()
-        """What failed the fast way."""
+        """Outputs whose fast attempt failed."""
 
     def carry_out(self, todo: Plan) -> list[Ran]:
-        """Run the compiles side by side, then the link if all went well; in the order of the plan. Raises OSError as the runner does."""
+        """Compile in parallel, then link if all compiles succeeded. Results come in the plan's order. Raises OSError as the runner does."""
         self._linked = todo.link is not None
         results, quick = self._run(todo.compiles, self.fast)
         if todo.link is None or any(result.code != 0 for _, result in results):
@@ -78,7 +76,7 @@ class Execution:
         return [*results, *linked]
 
     def _run(self, commands: Sequence[Command], fast: FastWay | None) -> tuple[list[Ran], bool]:
-        """The results of commands that are independent of each other, and whether any of them came about the fast way."""
+        """The results of independent commands, and whether any of them came from the fast way."""
         by_output = {command.output: command for command in self._largest_first(commands)}
         results: dict[str, CommandResult] = {}
         quick = False
@@ -105,8 +103,7 @@ class Execution:
         return [(command, results[command.output]) for command in commands], quick
 
     def _settled_fast(self, command: Command, attempt: FastAttempt, end: JobEnd) -> CommandResult | None:
-        """The result of a command that went the fast way, where that decides: a success does, and a failure that is proved. None where the
-        stock way has to decide."""
+        """The result of a fast command if it is final: a success, or a proved failure. None if the stock way must decide."""
         result = self._checked(command, end.result) if attempt.made else end.result
         ok = result.code == 0
         if ok and attempt.made and attempt.headers:
@@ -124,8 +121,8 @@ class Execution:
         return None
 
     def _proof(self, command: Command, attempt: FastAttempt, result: CommandResult) -> str | None:
-        """What proves that the stock way would fail as well, with the same messages. The preprocessor runs in the slot of
-        the source; where the next source has that already, in none, since it needs little memory."""
+        """What proves that the stock way would fail with the same messages. The preprocessor runs in the source's slot. If the next source
+        has taken that, it runs without one, since it needs little memory."""
         if self.fast is None or not result.code:
             return None
         env = {**self.env, "TMPDIR": str(self._scratch(command))}
@@ -137,7 +134,7 @@ class Execution:
         return self.fast.proof(self.request, command, self.folder, attempt, result, run)
 
     def _settled(self, command: Command, end: JobEnd) -> CommandResult:
-        """The result of a command that went the stock way, which is final."""
+        """The result of a stock command, which is final."""
         result = self._checked(command, end.result)
         self._note(end, STOCK, result.code == 0)
         if self.fast and result.code == 0 and command.output in self._doubtful:
@@ -145,7 +142,7 @@ class Execution:
         return result
 
     def _begin_fast(self, commands: Iterable[Command], fast: FastWay, at_once: int) -> tuple[GraphRun, float] | None:
-        """The graph of what has a fast way, and its deadline. The rest is left over for the stock way."""
+        """The graph of the commands with a fast way, and its deadline. The others are left for the stock way."""
         deadline = self._fast_deadline = time.monotonic() + self.timeout_s
         tried: dict[Command, FastAttempt] = {}
         for command in commands:
@@ -168,7 +165,7 @@ class Execution:
         return (self._graph(jobs, at_once), deadline) if jobs else None
 
     def _listed(self, cuda: dict[Command, FastAttempt], at_once: int, deadline: float) -> dict[str, CommandResult]:
-        """What nvcc says its passes are, by the file that is to be made."""
+        """nvcc's list of its passes, by output file."""
         if not cuda:
             return {}
         scratch = {command: {"TMPDIR": str(self._scratch(command))} for command in cuda}
@@ -184,8 +181,8 @@ class Execution:
             run.close()
 
     def _scratch(self, command: Command) -> Path:
-        """Where a command that goes the fast way leaves its temporary files. Process numbers repeat in a sandbox, and with them the names
-        of nvcc's: what goes the stock way has to find its own names free."""
+        """Folder for the temporary files of a fast command. Process numbers repeat in a sandbox, and so do nvcc's file names: stock
+        commands must find theirs unused."""
         return self.folder / f".fast-{command.output}"
 
     def _stock_phase(self, commands: Sequence[Command]) -> Phase:
@@ -204,12 +201,12 @@ class Execution:
         return GraphRun(self.runner, self.folder, self.env, jobs, at_once)
 
     def _largest_first(self, commands: Iterable[Command]) -> list[Command]:
-        """What takes long is begun early: ninja takes edges that are ready in the order of its file."""
+        """The largest source first, since it takes longest: ninja runs ready edges in the order of its file."""
         size = {f"{source.name}.o": len(source.text) for source in self.request.sources}
         return sorted(commands, key=lambda command: -size.get(command.output, 0))
 
     def _remove(self, *commands: Command) -> None:
-        """Take away what was made, so that another command, which may be another user, can make it anew."""
+        """Remove outputs, so that another command, possibly of another user, can write them again."""
         for command in commands:
             (self.folder / command.output).unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
 """The build graph: compiler calls as the edges of a `build.ninja`, which ninja runs as one program.
 
-Each edge is a shell script in a folder of the graph's own. ninja's file names the scripts, in plain letters that the builder chose: no flag
-and no name of a request is ever read by ninja. What an edge says, its exit code and its times go to files beside its script.
+Each edge is a shell script in the graph's own folder. ninja's file names only the scripts, in plain letters that the builder chose, so
+ninja reads no flag and no name of a request. An edge's output, exit code and times go to files beside its script.
 """
 
 import re
@@ -18,7 +18,7 @@ from evaluator.build.work_folder import read_product, work_folder
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,240}")
 _LEFTOVERS_S = 0.1
-"""How long ninja may go on when all of its jobs have ended."""
+"""How long ninja may run after all of its jobs have ended."""
 _HEAD = """ninja_required_version = 1.11
 pool jobs
   depth = {at_once}
@@ -27,7 +27,7 @@ pool halves
 rule step
   command = setsid -w /bin/sh $in
 """
-"""Linux shares processors out by sessions: in one of its own, an edge gets as much as any other program."""
+"""Linux shares CPU cores out by sessions: in its own session, an edge gets as much as any other program."""
 _EDGE = """build {name}.code: step {name}.sh{after}
   pool = {pool}
 """
@@ -40,11 +40,11 @@ read -r code < {name}.status
 echo "$code" > {name}.code
 exit "$code"
 """
-"""The shell itself says on its standard error when a signal ended a command, so that its exit code is told from one above 128. What an edge
-says beyond the limit is read and dropped; `cut` tells that something was. Where the disk is full, that is so below the limit too."""
+"""The shell writes to its standard error when a signal ended a command, which distinguishes that from an exit code above 128. Output beyond
+the limit is dropped; `cut` records that. A full disk has the same effect below the limit."""
 _SIGNALS_ABOVE = 128
 _BLOCK_BYTES = 512
-"""What a shell's limit of file sizes is counted in."""
+"""Unit of a shell's limit on file sizes."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Edge:
     """One command of the graph."""
 
     name: str
-    """Letters, digits and _.+- alone; no other edge of the graph has it."""
+    """Only letters, digits and _.+-; unique in the graph."""
     command: str
-    """For a shell, in the folder of the build."""
+    """For a shell, in the build's folder."""
     after: tuple[str, ...] = ()
-    """Edges that have to succeed before."""
+    """Edges that must succeed first."""
     beside: bool = False
     """Whether it runs beside another edge of its job, within the same memory."""
 
@@ -67,7 +67,7 @@ class Job:
 
     output: str
     edges: tuple[Edge, ...]
-    """In the order in which they are heard: the first that failed decides, and what those after it say is dropped."""
+    """In order of reporting: the first that failed decides, and the output of later ones is dropped."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,21 @@ class JobEnd:
     output: str
     result: CommandResult
     duration_s: float
-    """From its first edge's begin to the end of the one that decided."""
+    """From the start of its first edge to the end of the deciding one."""
 
 
 class GraphRun:
-    """Jobs that ninja runs, `at_once` of them at a time. To be closed."""
+    """Jobs run by ninja, `at_once` of them at a time. Close it after use."""
 
     def __init__(self, runner: Runner, folder: Path, env: dict[str, str], jobs: Sequence[Job], at_once: int) -> None:
-        """Starts them in `folder`. Raises OSError where that fails, ValueError for a name that is not plain or not the only one."""
+        """Starts them in `folder`. Raises OSError if that fails, and ValueError for a name that is not plain or not unique."""
         self._left = list(jobs)
         self._ended: Ended | None = None
         self._timed_out = False
         with ExitStack() as stack:
             self._place = stack.enter_context(work_folder())
             _write(self._place, folder, [edge for job in jobs for edge in job.edges], at_once)
-            # -k 0: a failure ends nothing but what comes after it. A job has two edges at a time at most.
+            # -k 0: a failure stops only what depends on it. A job has at most two edges at a time.
             argv = (str(ninja_program()), "--quiet", "-k", "0", "-j", str(2 * at_once))
             self._running = runner.start(argv, self._place, env, writable=(folder,), at_once=at_once)
             stack.callback(self._running.close)
@@ -99,7 +99,7 @@ class GraphRun:
 
     @property
     def left(self) -> int:
-        """Jobs that `wait` has not told the end of."""
+        """Number of jobs whose end `wait` has not returned yet."""
         return len(self._left)
 
     @property
@@ -108,13 +108,13 @@ class GraphRun:
         return len(self._left) == 1 and len(self._left[0].edges) == 1
 
     def wait(self, timeout_s: float) -> list[JobEnd]:
-        """The jobs that ended since it was asked last; it waits until all have, for so long. Raises OSError as the runner does."""
+        """The jobs that ended since the last call. Waits up to `timeout_s` until all have ended. Raises OSError as the runner does."""
         if self._ended is None:
             self._ended = self._running.wait(timeout_s)
         return self._told()
 
     def stop(self) -> list[JobEnd]:
-        """Kill what is left, since its time is over. Raises OSError as the runner does."""
+        """Kill the remaining jobs, since their time is over. Raises OSError as the runner does."""
         before = self._told()
         if not self._left:
             return before
@@ -122,13 +122,13 @@ class GraphRun:
         return before + self._told()
 
     def close(self) -> None:
-        """Kill what is left, and remove the graph's files."""
+        """Kill the remaining jobs, and remove the graph's files."""
         self._open.close()
 
     def _told(self) -> list[JobEnd]:
         found = [end for job in self._left if (end := self._end_of(job))]
         if found and len(found) == len(self._left) and self._ended is None:
-            # How ninja itself ended tells why its last edges failed.
+            # ninja's own exit explains why its last edges failed.
             self._ended = self._running.wait(_LEFTOVERS_S) or self._running.kill()
             found = [end for job in self._left if (end := self._end_of(job))]
         told = {end.output for end in found}
@@ -136,7 +136,7 @@ class GraphRun:
         return found
 
     def _end_of(self, job: Job) -> JobEnd | None:
-        """None while it goes on."""
+        """None while it runs."""
         texts: list[str] = []
         begun_at = ended_at = self._time_of(f"{job.edges[0].name}.began")
         result: CommandResult | None = None
@@ -166,13 +166,13 @@ class GraphRun:
         return CommandResult(None if killed or shortage else number, timed_out, _joined([*texts, shortage]))
 
     def _lost(self, edge: Edge) -> str:
-        """Why nothing is known of what an edge said, which might tell why it failed; empty where it is known."""
+        """Why an edge's output, which may hold the reason of a failure, is missing; empty if it is not."""
         log = self._place / f"{edge.name}.log"
         is_lost = (self._place / f"{edge.name}.cut").exists() and not (log.exists() and log.lstat().st_size >= MAX_OUTPUT_BYTES)
         return "what the compiler said could not be written" if is_lost else ""
 
     def _unfinished(self, texts: list[str]) -> CommandResult:
-        """The result of a job of which an edge has not ended."""
+        """The result of a job with an unfinished edge."""
         assert self._ended is not None
         why = "" if self._timed_out else self._ended.shortage or f"ninja ended before it was done\n{self._ended.output}"
         return CommandResult(None, self._timed_out, _joined([*texts, why]))
@@ -184,7 +184,7 @@ class GraphRun:
             return ""
 
     def _time_of(self, name: str) -> float:
-        """When a file was written last; 0 where there is none."""
+        """A file's modification time; 0 if it does not exist."""
         try:
             return (self._place / name).lstat().st_mtime
         except OSError:
@@ -192,19 +192,19 @@ class GraphRun:
 
 
 def shell_command(argv: Iterable[str], variables: dict[str, str] | None = None) -> str:
-    """A command for a shell, with these variables beside those of the graph."""
+    """A shell command that sets these variables in addition to the graph's."""
     return f"{exports(variables or {})}exec {shlex.join(argv)}"
 
 
 def exports(variables: dict[str, str]) -> str:
-    """The lines of a shell script that set variables."""
+    """Shell script lines that set variables."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
 def _write(place: Path, folder: Path, edges: Sequence[Edge], at_once: int) -> None:
     names = [edge.name for edge in edges]
     if len(set(names)) < len(names) or not all(_PLAIN.fullmatch(name) for name in names):
-        raise ValueError("each edge has a name of its own, of plain letters")
+        raise ValueError("each edge needs a unique name of plain letters")
     lines = [_HEAD.format(at_once=at_once)]
     for edge in edges:
         after = "".join(f" {name}.code" for name in edge.after)

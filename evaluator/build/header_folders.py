@@ -1,4 +1,4 @@
-"""Folders of C++ headers that the user names, such as ThunderKittens': the compilers of submissions read them, and nobody else."""
+"""Folders of C++ headers that the user names, such as ThunderKittens'. Only the compilers of submissions read them."""
 
 import hashlib
 import re
@@ -18,14 +18,14 @@ class HeaderFolderError(Exception):
 def checked(folder: Path) -> Path:
     """The folder with its whole path. Raises HeaderFolderError."""
     if not folder.is_dir():
-        raise HeaderFolderError(f"there is no folder {folder}; name the one that #include lines start from")
+        raise HeaderFolderError(f"no folder {folder}; name the one that #include paths start from")
     whole = folder.resolve()
     digest(whole)
     return whole
 
 
 def digest(folder: Path) -> str:
-    """SHA-256, in hex, of the names and contents of all files below it. Raises HeaderFolderError where there are too many, and OSError."""
+    """SHA-256, in hex, of the names and contents of all files below it. Raises HeaderFolderError if there are too many, and OSError."""
     total, content = 0, hashlib.sha256()
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if len(files) > MAX_FILES:
@@ -40,7 +40,7 @@ def digest(folder: Path) -> str:
 
 
 def may_include(text: str, folders: Iterable[Path]) -> bool:
-    """Whether a source may include a file of these folders. A name that a macro stands for may be any."""
+    """Whether a source may include a file of these folders. An include through a macro may be any file."""
     places = list(folders)
     for include in _INCLUDE.finditer(text) if places else ():
         named = _NAMED.match(include["what"])

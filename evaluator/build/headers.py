@@ -1,8 +1,8 @@
-"""Which headers and libraries belong to CUDA, its libraries, PyTorch or Python, and whether this machine has the part they come from.
+"""Which headers and libraries belong to CUDA, its libraries, PyTorch or Python, and whether this machine has that part.
 
 A submission that includes `cublas_v2.h` where cuBLAS is not installed is not at fault; one that includes `torch/fast_softmax.h`, which no
-PyTorch has, is. The table names, for each part, a header that every installation of it has: when that witness is here, the part is, and a
-header of its that is missing was invented.
+PyTorch has, is. The table names one header per part that every installation of it has. If this witness exists, the part is installed, and
+any other missing header of the part was invented.
 """
 
 import re
@@ -13,10 +13,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that is installed or not."""
+    """A part that is either installed or not."""
 
     names: re.Pattern[str]
-    """Headers, and libraries as libNAME, that belong to it."""
+    """Its headers, and libraries as libNAME."""
     witness: str
 
 
@@ -54,11 +54,11 @@ PARTS = tuple(
 NEWER = re.compile(
     r"cuda_(bf16|fp4|fp6|fp8|awbarrier|pipeline|pipeline_primitives)\.h(pp)?|cooperative_groups/(reduce|scan|memcpy_async|async)\.h|mma\.h"
 )
-"""Headers of the toolkit itself that older releases lack: never invented, so their absence is the machine's."""
+"""Headers of the toolkit itself that older releases lack: never invented, so the machine lacks them."""
 
 
 def is_of_this_machine(name: str, header_exists: Callable[[str], bool]) -> bool:
-    """Whether a missing header or library (`libNAME`) is the machine's lack and not the submission's invention."""
+    """Whether the machine lacks this header or library (`libNAME`), rather than the submission having invented it."""
     if NEWER.fullmatch(name):
         return True
     part = next((part for part in PARTS if part.names.match(name)), None)
@@ -66,6 +66,6 @@ def is_of_this_machine(name: str, header_exists: Callable[[str], bool]) -> bool:
 
 
 def header_finder(include_dirs: Iterable[Path]) -> Callable[[str], bool]:
-    """A function that looks a header up in these folders, and in the `cccl` folder where CUDA 13 keeps CUB, Thrust and libcu++."""
+    """A function that looks up a header in these folders, and in the `cccl` folder where CUDA 13 keeps CUB, Thrust and libcu++."""
     places = [place for folder in include_dirs for place in (folder, folder / "cccl")]
     return lambda name: any((place / name).is_file() for place in places)

@@ -1,4 +1,4 @@
-"""Shared objects as descriptors that nobody can change."""
+"""Shared objects as descriptors that no process can change."""
 
 import fcntl
 import os
@@ -9,8 +9,7 @@ _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_S
 def sealed_copy(data: bytes, name: str) -> int:
     """A read-only descriptor of a sealed memory file with this content, at offset 0; the caller closes it.
 
-    Not a descriptor of the cache's file: whoever holds one of his own user's files may change its mode, open it again for writing, and so
-    change it for everybody.
+    Not a descriptor of the cache's file: a process of the same user could make that writable, open it again, and change it for all.
     """
     writable = os.memfd_create(name[:200], os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:

@@ -1,4 +1,4 @@
-"""What compilers and linkers print, read into diagnostics: nvcc, cudafe++, cicc, ptxas, nvlink, g++, as, ld and the loader."""
+"""Parses the output of compilers and linkers into diagnostics: nvcc, cudafe++, cicc, ptxas, nvlink, g++, as, ld and the loader."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,10 +10,10 @@ MAX_WARNINGS = 20
 MAX_INFOS = 40
 MAX_MESSAGE_CHARS = 1000
 MAX_FILE_CHARS = 512
-"""Longer names are no files: a source gives its lines the names that it likes. Nor has a file a billion lines."""
-NOT_ITS_OWN = "which is none of the submission's files"
+"""Longer names are no files: a source can give its lines any file name. Nor does a file have a billion lines."""
+NOT_ITS_OWN = "not a file of the submission"
 CONTEXT_LINES = 40
-"""How many lines around a message are searched for what led to it."""
+"""Number of lines around a message that are searched for its cause."""
 
 _GNU = re.compile(
     r"^(?P<file>[^\s:][^:]*):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? "
@@ -46,12 +46,12 @@ _SEVERITIES = {
 }
 
 _AFTERTHOUGHTS = ("ld returned", "Ptx assembly aborted")
-"""Errors which only say that there was an error."""
+"""Errors that only report that there was an error."""
 _CONSEQUENCE = re.compile(r'"<error-type>"|^identifier "[^"]*" is undefined in device code$|^too many errors emitted')
 """Errors that follow from another one."""
 
 _MORE = re.compile(r"^ {12,}(?P<text>(?:argument types? (?:are|is)|object type is|operand types are): .*|function \".*\".*)$")
-"""A line of EDG's that goes on with the message above it."""
+"""A line of EDG's that continues the message above it."""
 _REQUIRED = re.compile(r"^(?P<file>[^\s:/][^:]*):(?P<line>[0-9]{1,9}):(?:[0-9]{1,9}:)? +(?:\S.* )?required from\b")
 _INCLUDED = re.compile(r"^(?:In file included from| +from) (?P<file>[^\s:/][^:]*):(?P<line>[0-9]{1,9})[:,]")
 _INSTANTIATED = re.compile(
@@ -68,8 +68,8 @@ _LOSS = re.compile(r"^ptxas info\s*: (?P<message>\(C\d+\) .*)$")
 
 
 def parse(output: str) -> tuple[Diagnostic, ...]:
-    """What is said in `output`, each once: errors in their order, then those that follow from others, then warnings, then what ptxas tells
-    of kernels; capped in number and length. Notes are left to the output itself."""
+    """The messages in `output`, each once: errors in order, then errors that follow from others, then warnings, then ptxas's figures of
+    kernels. Their number and length are limited. Notes are left out."""
     lines = [line[: MAX_MESSAGE_CHARS * 2] for line in output.splitlines()]
     room = {"error": MAX_ERRORS, "fatal error": MAX_ERRORS, "warning": MAX_WARNINGS, "info": MAX_INFOS}
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
@@ -107,7 +107,7 @@ def _messages(lines: Sequence[str]) -> Iterator[Diagnostic]:
 
 
 def _plain(message: str) -> str:
-    """ptxas calls a kernel by its mangled symbol."""
+    """The message with readable kernel names; ptxas prints mangled symbols."""
     return _OF_KERNEL.sub(lambda match: f"{match[1]} '{readable(match['name'])}'", message)
 
 
@@ -120,7 +120,7 @@ def _continued(lines: Sequence[str], number: int) -> Iterator[str]:
 
 
 def _caret(lines: Sequence[str], number: int) -> int | None:
-    """The column that EDG's caret stands under. It indents the line by two characters more than the file does."""
+    """The column of EDG's caret. EDG indents the line by two characters more than the file does."""
     for place in range(number + 1, min(number + 6, len(lines))):
         if lines[place].strip() == "^":
             column = lines[place].index("^") - 1
@@ -131,7 +131,7 @@ def _caret(lines: Sequence[str], number: int) -> int | None:
 
 
 def _asked(lines: Sequence[str], number: int, file: str) -> tuple[str | None, int | None]:
-    """The place in a file of the build's own that led to a message about `file`: an instantiation, or an include.
+    """The place in a file of the build that led to a message about `file`: an instantiation, or an include.
 
     Files of the build are named without a folder, headers of others with their path.
     """
@@ -159,7 +159,7 @@ def _asked(lines: Sequence[str], number: int, file: str) -> tuple[str | None, in
 
 
 def _kernels(lines: Iterable[str]) -> Iterator[Diagnostic]:
-    """What ptxas -v says of each kernel, as one message, and its remarks on lost performance."""
+    """ptxas -v's figures of each kernel, as one message, and its remarks on lost performance."""
     name, stack, kernel = "", "", False
     for line in lines:
         if match := _LOSS.match(line):
@@ -180,8 +180,8 @@ def _kernels(lines: Iterable[str]) -> Iterator[Diagnostic]:
 
 
 def readable(symbol: str) -> str:
-    """The function's name in a mangled symbol of the Itanium ABI, without namespaces, parameters and template arguments; other symbols as
-    they are. A full demangler is no code to feed with what submissions choose."""
+    """The function's name in a mangled symbol of the Itanium ABI, without namespaces, parameters and template arguments; other symbols
+    unchanged. A full demangler would expose more code to text from submissions."""
     if not symbol.startswith("_Z"):
         return symbol
     rest, name = symbol[2:].removeprefix("N"), ""
@@ -198,12 +198,12 @@ def _is_afterthought(diagnostic: Diagnostic) -> bool:
 
 
 def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics that make a build fail, without those that merely count others."""
+    """The diagnostics that make a build fail, without those that only count others."""
     return [item for item in diagnostics if item.severity in ("error", "fatal error") and not _is_afterthought(item)]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """One line naming the first error and where it is, by the line of the submission where that is known; empty where there is none."""
+    """One line with the first error and its place, as a line of the submission if known; empty if there is no error."""
     first = next(iter(errors(diagnostics)), None)
     if first is None:
         return ""

@@ -1,4 +1,4 @@
-"""Compiles a C source of the program's own, once a machine."""
+"""Compiles a C source of Assay's own, once per machine."""
 
 import hashlib
 import os
@@ -12,18 +12,18 @@ FLAGS = ("-shared", "-fPIC", "-O2", "-Wall")
 LIBRARIES = ("-ldl", "-lpthread")
 TIMEOUT_S = 120.0
 _INCLUDED = re.compile(rb'^#include "([\w.]+)"', re.MULTILINE)
-"""A header of the program's own, which lies beside the source."""
+"""A header of Assay's own, beside the source."""
 
 
 class NativeBuildError(RuntimeError):
-    """There is no C compiler, or it refused the source; the message holds its output."""
+    """There is no C compiler, or it rejected the source; the message holds its output."""
 
 
 def compile_native(source: Path, root: Path) -> Path:
     """The shared object made of `source`, below the cache folder `root`, under a hash of source, headers, flags and compiler.
 
-    It is readable by every user, since a confined process may have another. Raises NativeBuildError, and OSError where `source` can't be
-    read or `root` not be written.
+    Every user can read it, since a confined process may run as another user. Raises NativeBuildError, and OSError if `source` can't be read
+    or `root` can't be written.
     """
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
@@ -49,7 +49,7 @@ def _run(command: tuple[str, ...]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise NativeBuildError(f"{command[0]} did not end in {TIMEOUT_S} s") from error
+        raise NativeBuildError(f"{command[0]} took longer than {TIMEOUT_S} s") from error
     if done.returncode != 0:
         raise NativeBuildError(f"{' '.join(command)}\n{done.stderr.decode(errors='replace')}")
     return done.stdout.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Graphs of one build that wait for their slots, run side by side, and end."""
+"""Build graphs of one build, which wait for slots, run in parallel, and end."""
 
 import os
 import time
@@ -10,15 +10,15 @@ from evaluator.build.graph import GraphRun, JobEnd
 from evaluator.build.slots import POLL_S, Slots
 
 Begin = Callable[[int, float], tuple[GraphRun, float] | None]
-"""Starts a graph, told how many of its jobs may run at once and for how long it waited for that. Gives the graph and its deadline, by the
-monotonic clock; None where there is nothing to run."""
+"""Starts a graph, given how many of its jobs may run at once and how many seconds it waited. Returns the graph and its deadline on the
+monotonic clock, or None if there is nothing to run."""
 
 
 class Phase:
-    """A graph whose jobs may not run yet, run, or ran. To be closed."""
+    """A graph that waits, runs or has run. Close it after use."""
 
     def __init__(self, begin: Begin, jobs: int, slots: Slots | None, memory_bytes: int) -> None:
-        """`jobs` of `memory_bytes` each run when there are `slots` for one of them at least; so many at once as there are slots for."""
+        """`jobs` need `memory_bytes` each. As many run at once as have `slots`, and at least one."""
         self._begin, self._jobs = begin, jobs
         self._claim = slots.claim(memory_bytes, jobs) if slots else None
         self._asked = time.monotonic()
@@ -32,7 +32,7 @@ class Phase:
         return self.run is None and not self.over
 
     def start(self) -> None:
-        """Start it if there are slots for it now. Raises OSError where it can't be."""
+        """Start it if there are slots for it now. Raises OSError if it can't be started."""
         at_once = self._claim.take() if self._claim else min(self._jobs, os.cpu_count() or 1)
         if at_once:
             begun = self._begin(at_once, time.monotonic() - self._asked)
@@ -42,8 +42,8 @@ class Phase:
                 self.run, self._deadline = begun
 
     def step(self, timeout_s: float) -> list[JobEnd]:
-        """Wait for the end of a phase that was started, for so long or until its deadline, and tell the jobs that ended meanwhile. Their
-        slots are kept until `give_back`."""
+        """Wait up to `timeout_s`, or its deadline, for the end of a started phase. Returns the jobs that ended; their slots are kept until
+        `give_back`."""
         if self.run is None:
             return []
         ended = self.run.wait(max(min(timeout_s, self._deadline - time.monotonic()), 0.0))
@@ -53,14 +53,14 @@ class Phase:
         return ended
 
     def give_back(self) -> None:
-        """Give back the slots of the jobs that were told to have ended; of a phase that is over, all."""
+        """Give back the slots of the jobs that `step` returned; all, if the phase is over."""
         if self.over:
             self.close()
         elif self.run is not None and self._claim is not None:
             self._claim.keep(self.run.left)
 
     def close(self) -> None:
-        """Kill what still runs, and give the slots back."""
+        """Kill running jobs, and give the slots back."""
         if self.run is not None:
             self.run.close()
         if self._claim is not None:
@@ -68,24 +68,24 @@ class Phase:
 
 
 class Phases:
-    """Phases of one build, side by side. A context manager, which closes them."""
+    """Phases of one build, in parallel. A context manager, which closes them."""
 
     def __init__(self) -> None:
         self._open: list[Phase] = []
         self.waited_s = 0.0
-        """How long nothing ran, for want of a slot."""
+        """Seconds in which nothing ran, because no slot was free."""
 
     def add(self, phase: Phase) -> None:
         self._open.append(phase)
 
     @property
     def any(self) -> bool:
-        """Whether there is one that is not over."""
+        """Whether a phase is not over."""
         return not all(phase.over for phase in self._open)
 
     def step(self) -> list[JobEnd]:
-        """The jobs that ended after a while. The slots that they leave free are kept until the next step, for who looks at their ends: to
-        wait for a slot meanwhile could be to wait for oneself. Raises OSError as the runner does."""
+        """The jobs that ended after a while. Their slots are kept until the next step, so that the caller can use them meanwhile: waiting
+        for another slot could be a deadlock. Raises OSError as the runner does."""
         began = time.monotonic()
         for phase in self._open:
             phase.give_back()
@@ -98,7 +98,7 @@ class Phases:
             self.waited_s += time.monotonic() - began
             return []
         runs = [phase.run for phase in self._open]
-        # Files tell that a job among others has ended; they have to be looked at.
+        # With other jobs running, only files show that a job has ended, so poll them.
         alone = len(runs) == 1 and runs[0] is not None and runs[0].ends_with_ninja
         return [end for phase in self._open for end in phase.step(float("inf") if alone else POLL_S)]
 

@@ -1,8 +1,8 @@
-"""What a worker asks the builder for: source texts and flags, nothing else.
+"""A worker's request to the builder: only source texts and flags.
 
-Every value comes from an untrusted process, so the model accepts only what the builder can use safely: file names without folders, bounded
-sizes, no bytes that a command line or a file name can't hold. The flags themselves may say anything that a compiler understands: the
-compilers run confined, and what they make is cached under a hash of the whole request.
+Every value comes from an untrusted process, so the model accepts only what the builder can use safely: file names without folders, limited
+sizes, no bytes that a command line or file name can't hold. The flags themselves may be anything that a compiler understands: compilers run
+confined, and the cache key is a hash of the whole request.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ MAX_FLAG_CHARS = 4096
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
 HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
-"""Starts with neither dot nor dash: no hidden file, no parent folder, nothing that a compiler takes for an option."""
+"""Starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
 COMMON_PREFIX = "assay_build_"
-"""Begins the names of `under_common_name`; a worker tells by it that the module is to get another."""
+"""Prefix of names from `under_common_name`; it tells a worker to rename the module."""
 _OWN_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\s*,")
 _NAMING = re.compile(r"TORCH_EXTENSION_NAME|PYBIND11_(?:EMBEDDED_)?MODULE|PyInit")
 EXTENSION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -46,16 +46,16 @@ class SourceFile(_Untrusted):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not FILE_NAME.fullmatch(name):
-            raise ValueError("a file name is at most 128 letters, digits and _.+- and starts with neither dot nor dash")
+            raise ValueError("a file name has at most 128 letters, digits and _.+-, and does not start with . + or -")
         return name
 
     @field_validator("text")
     @classmethod
     def _encodable(cls, text: str) -> str:
         if "\0" in text:
-            raise ValueError("a source text holds a NUL")
+            raise ValueError("a source contains a NUL character")
         if len(text) > MAX_TOTAL_BYTES:
-            raise ValueError(f"a source text has more than {MAX_TOTAL_BYTES} characters")
+            raise ValueError(f"a source has more than {MAX_TOTAL_BYTES} characters")
         text.encode()  # lone surrogates raise UnicodeEncodeError, which is a ValueError
         return text
 
@@ -69,18 +69,18 @@ class SourceFile(_Untrusted):
 
 
 def _words(value: Any) -> Any:
-    """Flags as separate arguments: PyTorch hands them to a shell, so `"-O3 --use_fast_math"` is two; empty strings are none.
+    """Flags as separate arguments: PyTorch passes them to a shell, so `"-O3 --use_fast_math"` is two; empty strings are none.
 
-    Raises ValueError where a shell would find an open quote.
+    Raises ValueError for an unclosed quote.
     """
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MAX_FLAGS:
-        raise ValueError(f"flags are a list of at most {MAX_FLAGS} strings")
+        raise ValueError(f"flags must be a list of at most {MAX_FLAGS} strings")
     words: list[str] = []
     for flag in value:
         if not isinstance(flag, str) or len(flag) > MAX_FLAG_CHARS or "\0" in flag:
-            raise ValueError(f"a flag is a string of at most {MAX_FLAG_CHARS} characters without NUL")
+            raise ValueError(f"a flag must be a string of at most {MAX_FLAG_CHARS} characters without NUL")
         flag.encode()  # lone surrogates raise UnicodeEncodeError, which is a ValueError
         words += shlex.split(flag)
     if len(words) > MAX_FLAGS:
@@ -92,24 +92,24 @@ Flags = Annotated[tuple[StrictStr, ...], BeforeValidator(_words)]
 
 
 class BuildRequest(_Untrusted):
-    """One extension to be compiled. Raises ValueError (pydantic's ValidationError) for anything that it does not accept."""
+    """One extension to compile. Raises ValueError (pydantic's ValidationError) for anything that it does not accept."""
 
     name: StrictStr
     """The extension's name: a C identifier, for PyInit_<name>."""
     sources: tuple[SourceFile, ...] = Field(min_length=1, max_length=MAX_FILES)
     headers: tuple[SourceFile, ...] = Field(default=(), max_length=MAX_FILES)
-    """Files that lie beside the sources, to be included by them."""
+    """Files beside the sources, for them to include."""
     extra_cflags: Flags = ()
     extra_cuda_cflags: Flags = ()
     extra_ldflags: Flags = ()
     with_cuda: StrictBool = False
-    """Whether the submission asked for CUDA's headers and libraries; a .cu source asks for them by itself."""
+    """Whether the submission asked for CUDA's headers and libraries; a .cu source implies it."""
 
     @field_validator("name")
     @classmethod
     def _identifier(cls, name: str) -> str:
         if not EXTENSION_NAME.fullmatch(name):
-            raise ValueError("the name of an extension is a C identifier of at most 200 characters")
+            raise ValueError("the name of an extension must be a C identifier of at most 200 characters")
         return name
 
     @model_validator(mode="after")
@@ -124,7 +124,7 @@ class BuildRequest(_Untrusted):
         for allowed, group in ((SOURCE_SUFFIXES, self.sources), (HEADER_SUFFIXES, self.headers)):
             for file in group:
                 if file.suffix not in allowed:
-                    raise ValueError(f"{file.name}: the suffix is none of {' '.join(allowed)}")
+                    raise ValueError(f"{file.name}: the suffix must be one of {' '.join(allowed)}")
         return self
 
     @property
@@ -136,13 +136,13 @@ class BuildRequest(_Untrusted):
         return next(source for source in self.sources if output == f"{source.name}.o")
 
     def key(self, toolchain: Toolchain) -> str:
-        """SHA-256, in hex, of all that decides what the build makes and what is said about it."""
+        """SHA-256, in hex, of everything that decides the build's result and messages."""
         return self._digest((EVALUATOR_VERSION, *toolchain.build_identity, self.name))
 
     def under_common_name(self) -> "BuildRequest":
-        """The same request under a name that follows from its content, so that the same kernel is built once, whatever it is called.
+        """The request under a name derived from its content, so that the same kernel is built once under any name.
 
-        The request itself where the name is more than that of the module which PYBIND11_MODULE makes.
+        Unchanged if the name occurs other than as the module that PYBIND11_MODULE makes.
         """
         texts = [file.text for file in self.sources + self.headers]
         flags = " ".join(self.extra_cflags + self.extra_cuda_cflags + self.extra_ldflags)
@@ -153,7 +153,7 @@ class BuildRequest(_Untrusted):
         return self.model_copy(update={"name": f"{COMMON_PREFIX}{self._digest(())[:16]}"})
 
     def _digest(self, facts: tuple[str, ...]) -> str:
-        """Every field is preceded by its length and every list by its count, so that no byte can move from one field to the next unseen."""
+        """Each field follows its length and each list its count, so that no byte can move between fields without changing the hash."""
         digest = hashlib.sha256()
 
         def field(text: str) -> None:

@@ -1,6 +1,6 @@
-"""How a program of the builder is run: confined, or plainly for `--no-sandbox`.
+"""Runs the builder's programs: confined, or plainly for `--no-sandbox`.
 
-Both are a `Runner`, so that the builder knows no difference.
+Both are a `Runner`, so the builder treats them alike.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 MAX_OUTPUT_BYTES = 2 << 20
-"""Kept of a command's output: errors come first as a rule, so the head is kept and the rest read and dropped."""
+"""Kept of a command's output: errors usually come first, so the head is kept and the rest is dropped."""
 _DRAIN_GRACE_S = 2.0
 _KILL_GRACE_S = 5.0
 
@@ -28,7 +28,7 @@ class CommandResult:
     """Exit code; None when a signal ended it."""
     timed_out: bool
     output: str
-    """Standard output and standard error together, capped."""
+    """Standard output and standard error together, limited in length."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,25 @@ class Ended:
     code: int | None
     """Exit code; None when a signal ended it."""
     output: str
-    """Standard output and standard error together, capped."""
+    """Standard output and standard error together, limited in length."""
     shortage: str = ""
-    """What it needed more of than it may have, in words; it, or a process that it started, was killed for that."""
+    """The limit that it exceeded, in words; it, or a process that it started, was killed for that."""
 
 
 class Running(ABC):
-    """A program that was started. To be closed."""
+    """A started program. Close it after use."""
 
     @abstractmethod
     def wait(self, timeout_s: float) -> Ended | None:
-        """How it ended; None when it has not within `timeout_s`. Raises OSError where its confinement was lost."""
+        """How it ended; None if it runs on after `timeout_s`. Raises OSError if its confinement was lost."""
 
     @abstractmethod
     def kill(self) -> Ended:
-        """Kill it and all that it started. Raises as `wait` does."""
+        """Kill it and all processes that it started. Raises as `wait` does."""
 
     @abstractmethod
     def close(self) -> None:
-        """Kill what is left of it, and free what it held here."""
+        """Kill its remaining processes, and free its resources here."""
 
 
 class Runner(ABC):
@@ -66,11 +66,11 @@ class Runner(ABC):
     def start(
         self, argv: tuple[str, ...], folder: Path, env: dict[str, str], *, writable: tuple[Path, ...] = (), at_once: int = 1
     ) -> Running:
-        """Start a program in `folder`, which it may read and write as it may `writable`, with the environment `env` alone. It has the
-        memory of `at_once` compilers. Raises OSError where it can't be started."""
+        """Start a program in `folder`, which it may read and write like `writable`, with only the environment `env`. It has the memory of
+        `at_once` compilers. Raises OSError if it can't be started."""
 
     def run(self, argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
-        """Run a program to its end, or until `timeout_s` is over. Raises OSError as `start` does."""
+        """Run a program to its end, or for `timeout_s`. Raises OSError as `start` does."""
         running = self.start(argv, folder, env)
         try:
             ended = running.wait(timeout_s)
@@ -84,7 +84,7 @@ class Runner(ABC):
 
 
 class PlainRunner(Runner):
-    """Runs programs without confinement, each in a session of its own. It is killed as a whole."""
+    """Runs programs without confinement, each in its own session, which is killed as a whole."""
 
     def start(
         self,
@@ -95,7 +95,7 @@ class PlainRunner(Runner):
         writable: tuple[Path, ...] = (),  # noqa: ARG002 - it may write all that the builder may
         at_once: int = 1,  # noqa: ARG002 - its memory has no bound
     ) -> Running:
-        """Start it without any bound."""
+        """Start it without limits."""
         return _PlainRunning(argv, folder, env)
 
 
@@ -118,7 +118,7 @@ class _PlainRunning(Running):
 
     def kill(self) -> Ended:
         if self._process.returncode is None:
-            # Not reaped yet, so its number can't have passed to another session.
+            # Not reaped yet, so no other session can have its number.
             _kill_below(self._process.pid)
             self._process.wait()
         return self._ended(None)
@@ -132,8 +132,8 @@ class _PlainRunning(Running):
 
 
 def _kill_below(root: int) -> None:
-    """Kill a session's leader, all processes below it, and the sessions that they began: ninja's commands each have one."""
-    os.kill(root, signal.SIGSTOP)  # it begins no other while we look
+    """Kill a session's leader, all processes below it, and the sessions that they began: each of ninja's commands has one."""
+    os.kill(root, signal.SIGSTOP)  # it starts no process while we look
     deadline = time.monotonic() + _KILL_GRACE_S
     while (below := _below(root)) and time.monotonic() < deadline:
         for pid in below:
@@ -144,12 +144,12 @@ def _kill_below(root: int) -> None:
 
 
 def _below(root: int) -> set[int]:
-    """Processes that have not ended, are below the leader of a session, or belong to a session that began there."""
+    """Running processes below a session's leader, or in a session that began there."""
     present: dict[int, tuple[int, int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(FileNotFoundError, ProcessLookupError):
-                # The command, in parentheses, may hold anything.
+                # The command, in parentheses, may hold any characters.
                 state, above, _, session = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
                 if state not in "ZX":
                     present[int(entry.name)] = (int(above), int(session))

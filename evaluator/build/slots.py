@@ -1,6 +1,6 @@
-"""How many compilers run at once, over all processes that share a cache folder.
+"""Limits how many compilers run at once, over all processes that share a cache folder.
 
-A slot is a lock file: the kernel frees it when its holder dies, however it dies. Who needs more memory than a slot stands for takes
+A slot is a lock file: the kernel frees it when its holder dies, for any reason. A program that needs more memory than one slot takes
 several.
 """
 
@@ -15,40 +15,40 @@ _COLLECTING = "collecting"
 
 
 class Slots:
-    """So many slots, in the lock files of `folder`, which is made when first needed. Holds no open file and can be pickled."""
+    """`count` slots, as lock files in `folder`, which is created on first use. Holds no open file and can be pickled."""
 
     def __init__(self, folder: Path, count: int, slot_bytes: int) -> None:
-        """`slot_bytes`: memory that may be used with one slot. All who share `folder` should say the same."""
+        """`slot_bytes`: memory per slot. All processes that share `folder` should use the same value."""
         self.folder, self.count, self.slot_bytes = folder, max(count, 1), max(slot_bytes, 1)
 
     def needed(self, memory_bytes: int) -> int:
-        """Slots that stand for so much memory; all that there are where it is more."""
+        """Number of slots for this much memory; all slots if it needs more."""
         return min(max(-(-memory_bytes // self.slot_bytes), 1), self.count)
 
     def claim(self, memory_bytes: int, programs: int) -> "Claim":
-        """A claim to the slots of so many programs that need so much memory each. To be closed."""
+        """A claim to the slots of `programs` programs with `memory_bytes` each. Close it after use."""
         return Claim(self, self.needed(memory_bytes), programs)
 
     def path(self, name: str) -> Path:
-        """The lock file of that name. Raises OSError where the folder can't be made."""
+        """The lock file of that name. Raises OSError if the folder can't be made."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.folder / name
 
 
 class Claim:
-    """Slots that are taken as they become free: those of one program first, then without waiting those of others. A context manager, which
-    gives them back."""
+    """Slots that are taken as they become free: first one program's, waiting if necessary, then others' without waiting. A context manager,
+    which gives them back."""
 
     def __init__(self, slots: Slots, each: int, programs: int) -> None:
-        """`each`: slots of one program."""
+        """`each`: slots per program."""
         self._slots, self._each, self._programs = slots, each, programs
         self._held: dict[str, int] = {}
         self._collecting: int | None = None
 
     def take(self) -> int:
-        """How many programs may run at once, once it is not 0; it never waits. Raises OSError where there can be no slot."""
+        """How many programs may run at once; 0 while it has too few slots. Never waits. Raises OSError if slots can't be taken at all."""
         if len(self._held) < self._each:
-            # A claim that holds some and waits for more is alone in that: two of them could wait for each other.
+            # Only one claim at a time may hold some slots and wait for more: two could wait for each other.
             if self._each > 1 and self._collecting is None:
                 self._collecting = self._try(_COLLECTING)
             if self._each == 1 or self._collecting is not None:
@@ -60,7 +60,7 @@ class Claim:
         return self.keep(self._programs)
 
     def keep(self, programs: int) -> int:
-        """Give back the slots that more than so many programs need. Returns how many may run at once now."""
+        """Keep the slots of at most `programs` programs. Returns how many may run at once now."""
         self._programs = min(self._programs, programs)
         kept = min(len(self._held) // self._each, self._programs)
         while len(self._held) > kept * self._each:
@@ -79,7 +79,7 @@ class Claim:
         self.close()
 
     def _take_free(self, wanted: int) -> None:
-        """Take slots that are free until so many are held."""
+        """Take free slots until `wanted` are held."""
         names = [name for name in map(str, range(self._slots.count)) if name not in self._held]
         random.shuffle(names)
         for name in names:

@@ -1,4 +1,4 @@
-"""The compilers, headers and libraries of this machine that a stock PyTorch extension is built with."""
+"""This machine's compilers, headers and libraries for a stock PyTorch extension."""
 
 import os
 import re
@@ -18,25 +18,25 @@ from evaluator.build.header_folders import digest
 Capability = tuple[int, int]
 
 DEFAULT_CAPABILITY: Capability = (9, 0)
-"""What CUDA sources are compiled for where there is no GPU: they are compiled to see whether they compile."""
+"""Architecture for CUDA sources without a GPU: they are compiled only to see whether they compile."""
 ARCH_SPECIFIC_SINCE: Capability = (9, 0)
-"""From here on an architecture has features of its own (wgmma, TMA), which only the suffix `a` switches on."""
+"""Since this one, an architecture has features of its own (wgmma, TMA) that only the suffix `a` enables."""
 DEFAULT_STANDARD = "c++17"
 _VERSION_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that answered when it was asked for its version."""
+    """A compiler that reported its version."""
 
     command: tuple[str, ...]
-    """Program and leading arguments, as in ("ccache", "g++")."""
+    """Program and leading arguments, such as ("ccache", "g++")."""
     version: str
 
 
 @dataclass(frozen=True)
 class TorchInstall:
-    """What the installed PyTorch asks of an extension."""
+    """What the installed PyTorch requires of an extension."""
 
     root: Path
     """Folder of the package `torch`."""
@@ -50,13 +50,13 @@ class TorchInstall:
 
     @staticmethod
     def find() -> "TorchInstall":
-        """Read from the installed package, without importing torch.utils.cpp_extension: that import may initialise CUDA."""
+        """Read from the installed package. torch.utils.cpp_extension is not imported, since that may initialise CUDA."""
         import torch
 
         root = Path(torch.__file__).resolve().parent
         stock = (root / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
         flags = [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
-        if "_PYBIND11_" in stock:  # pybind11 before 3.0 keeps extensions apart by these; PyTorch named its own values until it moved on
+        if "_PYBIND11_" in stock:  # pybind11 before 3.0 separates extensions by these; PyTorch set its own values until it upgraded
             for part in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):
                 value = getattr(torch._C, f"_PYBIND11_{part}", None)
                 if value is not None:
@@ -74,23 +74,23 @@ def stock_standard(cpp_extension_source: str) -> str:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Everything outside a request that decides what a build makes."""
+    """Everything outside a request that affects the result of a build."""
 
     cxx: Compiler | None
     nvcc: Compiler | None
     host_compiler: str | None
-    """What nvcc is told to use for host code ($CC, as PyTorch does); None leaves the choice to nvcc."""
+    """Host compiler for nvcc ($CC, as in PyTorch); None lets nvcc choose."""
     cuda_home: Path | None
     torch: TorchInstall
     python_include: Path
     arch: tuple[str, ...]
-    """Architectures in PyTorch's notation, as in ("9.0a",) or ("8.9+PTX",)."""
+    """Architectures in PyTorch's notation, such as ("9.0a",) or ("8.9+PTX",)."""
     headers: tuple[Path, ...] = ()
-    """Folders that the user names, which sources may include files from; whole paths."""
+    """The user's folders that sources may include files from; absolute paths."""
 
     @staticmethod
     def find(capability: Capability | None, headers: tuple[Path, ...] = ()) -> "Toolchain":
-        """Search this machine. `capability` is that of the GPU that will run the kernels; None where there is no GPU."""
+        """Search this machine. `capability` is that of the GPU that will run the kernels; None without a GPU."""
         cuda_home = find_cuda_home()
         nvcc = _ask_compiler((str(cuda_home / "bin" / "nvcc"),)) if cuda_home else None
         return Toolchain(
@@ -110,7 +110,7 @@ class Toolchain:
         return self.torch.cuda is not None
 
     def include_dirs(self, cuda: bool) -> tuple[Path, ...]:
-        """System include folders in PyTorch's order; /usr/include is never among them, since gcc searches it by itself."""
+        """System include folders in PyTorch's order; never /usr/include, which gcc searches by itself."""
         include = self.torch.root / "include"
         dirs = [include, include / "torch" / "csrc" / "api" / "include"]
         if cuda and self.cuda_home is not None:
@@ -128,13 +128,13 @@ class Toolchain:
 
     @property
     def build_identity(self) -> tuple[str, ...]:
-        """All that two builds must share to be the same build, one string a fact. The folders of headers are read anew each time: their
-        owner may change them meanwhile. Raises HeaderFolderError and OSError where one can't be read any more."""
+        """Everything that two builds must share to be the same build, one string per fact. Header folders are read again each time, since
+        their owner may change them. Raises HeaderFolderError and OSError if one can't be read."""
         return (*self.identity, *(f"headers {folder} {digest(folder)}" for folder in self.headers))
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """The same without folders of headers."""
+        """`build_identity` without header folders."""
         facts = [f"torch {self.torch.version} {self.torch.git_version} {self.torch.cuda} {self.torch.standard}", *self.torch.abi_flags]
         facts += [" ".join((*compiler.command, compiler.version)) if compiler else "none" for compiler in (self.cxx, self.nvcc)]
         facts += [f"host {self.host_compiler}", f"cuda {self.cuda_home}", f"arch {';'.join(self.arch)}"]
@@ -144,7 +144,7 @@ class Toolchain:
 
     @property
     def readonly_paths(self) -> tuple[str, ...]:
-        """What a confined compiler, and ninja, have to see besides /usr, which every sandbox shows."""
+        """Paths that a confined compiler, and ninja, need besides /usr, which every sandbox shows."""
         paths = {self.torch.root, self.python_include, ninja_program(), *_cudnn_home(), *self.headers}
         if self.cuda_home is not None:
             paths |= {self.cuda_home, self.cuda_home.resolve()}
@@ -162,14 +162,14 @@ class Toolchain:
 
 
 def ninja_program() -> Path:
-    """The ninja that was installed as a package, which runs the compilers."""
+    """The installed ninja package's program, which runs the compilers."""
     return Path(ninja.BIN_DIR) / "ninja"
 
 
 def find_cuda_home() -> Path | None:
-    """The CUDA toolkit: $CUDA_HOME, $CUDA_PATH, the one that nvcc on the PATH belongs to, /usr/local/cuda, in this order.
+    """The CUDA toolkit: $CUDA_HOME, $CUDA_PATH, that of the nvcc on the PATH, or /usr/local/cuda, in this order.
 
-    A candidate counts when it has both the compiler and the runtime's header: `nvcc` on the PATH is at times a mere wrapper.
+    It must have both the compiler and the runtime's header: `nvcc` on the PATH is sometimes only a wrapper.
     """
     candidates = [Path(value) for name in ("CUDA_HOME", "CUDA_PATH") if (value := os.environ.get(name))]
     if nvcc := shutil.which("nvcc"):
@@ -180,7 +180,7 @@ def find_cuda_home() -> Path | None:
 
 
 def choose_arch(capability: Capability, known: frozenset[Capability]) -> tuple[str, ...]:
-    """The architecture to compile for, given the GPU's and those that nvcc knows (empty: unknown, so nothing is held back).
+    """The architecture to compile for, given the GPU's and those that nvcc knows (empty: unknown, so any).
 
     A GPU newer than nvcc gets code for the newest architecture that nvcc knows, with PTX, which the driver compiles for the GPU.
     """
@@ -193,7 +193,7 @@ def choose_arch(capability: Capability, known: frozenset[Capability]) -> tuple[s
 
 
 def _prefix(program: Path) -> Path:
-    """The folder that a compiler is installed in: above its `bin`, but never a home folder or the root."""
+    """The installation folder of a compiler, above its `bin`, but never a home folder or the root."""
     folder = program.parent
     return folder.parent if folder.name == "bin" and folder.parent not in (Path("/"), Path.home()) else folder
 

@@ -1,4 +1,4 @@
-"""Folders that confined compilers work in, and what they leave there."""
+"""Folders for confined compilers to work in, and the files that they leave there."""
 
 import logging
 import os
@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """A fresh folder which a confined compiler, who may be another user, can write in, and nobody else can find. It can't be moved by those
-    who can write in it."""
+    """A fresh folder that a confined compiler, possibly of another user, can write in, and that others can't find. Its writers can't move
+    it."""
     parent = Path(tempfile.mkdtemp(prefix="assay-build-"))
     try:
         parent.chmod(0o711)
@@ -31,11 +31,11 @@ def work_folder() -> Iterator[Path]:
 
 
 def _remove(parent: Path) -> None:
-    """Remove it with all that compilers left there, which the request's flags can have do as they like."""
+    """Remove it with all files that compilers left there, which the request's flags can control."""
     with suppress(RecursionError):
         shutil.rmtree(parent, ignore_errors=True)
     if parent.exists():
-        # Folders in one another, too deep for Python, or closed to their owner.
+        # Nested folders, too deep for Python, or closed to their owner.
         for command in ("chmod", "-R", "u+rwX"), ("rm", "-rf"):
             subprocess.run([*command, "--", str(parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     if parent.exists():
@@ -43,7 +43,7 @@ def _remove(parent: Path) -> None:
 
 
 def fault_of(path: Path) -> str | None:
-    """What keeps a command's product from being used, which is the doing of the request's flags; None where nothing does."""
+    """Why a command's output can't be used, which the request's flags have caused; None if it can."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def fault_of(path: Path) -> str | None:
 
 
 def read_product(path: Path, limit_bytes: int = MAX_OBJECT_BYTES) -> bytes:
-    """What a compiler left at `path`, whatever happened to it since it was looked at. Raises OSError for all but a plain file."""
+    """A compiler's output at `path`, even if it changed since the last look. Raises OSError for anything but a plain file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

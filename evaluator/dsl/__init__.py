@@ -1,4 +1,4 @@
-"""The languages that kernels are written in (DSLs): what Assay knows of each is one file, and a plug-in adds another."""
+"""The languages that kernels are written in (DSLs): one file holds what Assay knows of each, and a plug-in adds another."""
 
 from evaluator.dsl.plugin import CompilerOutput, Dsl, Raised, Refused
 from evaluator.dsl.registry import PluginError, dsls

@@ -8,7 +8,7 @@ PYTORCHS = "Kernel compilation failed:"
 
 
 def compile_error(raised: Raised) -> CompilerOutput | None:
-    """NVRTC's messages are like nvcc's, about a file that was a string in the submission, with the code line below each."""
+    """NVRTC's messages look like nvcc's, about a string in the submission, with the code line below each."""
     if raised.type in ERRORS or (raised.type == "RuntimeError" and raised.message.startswith(PYTORCHS)):
         return CompilerOutput(raised.message)
     return None

@@ -1,4 +1,4 @@
-"""`load_inline` and `load` of PyTorch: C++ and CUDA that the builder compiles. So their errors are the builder's to read."""
+"""PyTorch's `load_inline` and `load`: C++ and CUDA that the builder compiles. So the builder reads their errors."""
 
 import re
 

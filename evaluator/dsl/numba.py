@@ -1,4 +1,4 @@
-"""Numba's CUDA: functions of Python, compiled in the worker."""
+"""Numba's CUDA: Python functions, compiled in the worker."""
 
 import re
 
@@ -31,11 +31,11 @@ for context in ("typing_context", "target_context"):
     if hasattr(type(cuda_target), context):
         getattr(cuda_target, context).refresh()
 """
-"""Numba sets itself up when it first compiles; that comes before anything that hangs on the kernel or needs a GPU."""
+"""Numba sets itself up when it first compiles; that comes before anything that depends on the kernel or needs a GPU."""
 
 
 def compile_error(raised: Raised) -> Refused | None:
-    """Numba names files and lines; the last place is the innermost."""
+    """Numba names files and lines, the innermost last."""
     if raised.type not in ERRORS:
         return None
     lines = [_ESCAPE.sub("", line).strip() for line in raised.message.splitlines()]

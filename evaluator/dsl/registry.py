@@ -1,7 +1,7 @@
-"""Which DSLs there are: those that come with Assay, and plug-ins that are installed here.
+"""The available DSLs: those of Assay, and installed plug-ins.
 
-Assay's own are named here, so that they are there without an installation too. A plug-in is a distribution with an entry point of the group
-`assay.dsl`. It is trusted as any installed package is. What lies in the working folder is left out: that may be a folder of submissions.
+Assay's own are named here, so they work without an installation too. A plug-in is a distribution with an entry point of the group
+`assay.dsl`. It is trusted like any installed package. Files in the working folder are never loaded as plug-ins: they may be submissions.
 """
 
 import functools
@@ -23,9 +23,9 @@ class PluginError(Exception):
 
 @functools.cache
 def dsls() -> tuple[Dsl, ...]:
-    """All DSLs: Assay's own, then plug-ins in the order of their names. The first call, before any submission, settles which there are.
+    """All DSLs: Assay's own, then plug-ins by name. The first call, before any submission, fixes the list.
 
-    Raises PluginError: without a plug-in that the user has installed, its kernels would count as none.
+    Raises PluginError: without an installed plug-in, its kernels would not count.
     """
     found = {name: importlib.import_module(f"evaluator.dsl.{name}").DSL for name in OWN}
     for distribution, entry in _entries():
@@ -55,5 +55,5 @@ def _load(distribution: Distribution, entry: EntryPoint) -> Dsl:
         why = f"{type(error).__name__}: {error}"
         raise PluginError(f"the DSL {entry.name} of {owner} can't be loaded: {why}; repair it, or pip uninstall {owner}") from error
     if not isinstance(dsl, Dsl) or dsl.name != entry.name:
-        raise PluginError(f"the entry point {entry.name} of {owner} is no Dsl of that name; repair it, or pip uninstall {owner}")
+        raise PluginError(f"the entry point {entry.name} of {owner} is not a Dsl of that name; repair it, or pip uninstall {owner}")
     return dsl

@@ -1,4 +1,4 @@
-"""TileLang: functions of Python that it traces and compiles with nvcc, in the worker."""
+"""TileLang: Python functions, which it traces and compiles with nvcc in the worker."""
 
 import functools
 import re
@@ -15,11 +15,11 @@ _PLACE = re.compile(r"^\s*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULT
 
 
 class TileLangError(Exception):
-    """A kernel that TileLang refuses. It raises plain exceptions, which tell nothing of that: this has one of them as its cause."""
+    """A kernel that TileLang rejected. TileLang raises generic exceptions; this class marks one, which is its cause."""
 
 
 def install(_: Any) -> Callable[[], None]:
-    """In a worker: have what TileLang raises over a kernel told from what the submission raises, once that has imported it."""
+    """In a worker: distinguish TileLang's errors about a kernel from the submission's own, once that has imported it."""
     watched: list[Any] = []
 
     def watch() -> None:
@@ -35,7 +35,7 @@ def install(_: Any) -> Callable[[], None]:
                 return compile_kernel(*args, **kwargs)
             except Exception as error:
                 if not (type(error).__module__.startswith("tvm.") or _passes_submission(error.__traceback__)):
-                    raise  # what the machine lacks, such as nvcc
+                    raise  # the machine lacks something, such as nvcc
                 raise TileLangError(f"{type(error).__name__}: {error}") from error
 
         module.JITImpl.compile = told
@@ -44,7 +44,7 @@ def install(_: Any) -> Callable[[], None]:
 
 
 def compile_error(raised: Raised) -> Refused | None:
-    """Errors of its passes name the line; those of tracing are raised where they are."""
+    """Errors of its passes name the line; tracing errors are raised at theirs."""
     if raised.type != "TileLangError":
         return None
     place = _PLACE.search(raised.message)

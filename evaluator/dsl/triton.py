@@ -1,4 +1,4 @@
-"""Triton: compiled in the worker for a GPU, run by its interpreter without one."""
+"""Triton: compiled in the worker for a GPU; without one, its interpreter runs."""
 
 import functools
 import re
@@ -13,19 +13,19 @@ from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refusal, Re
 
 ERRORS = frozenset(("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"))
 BEHIND = "PTXASError"
-"""Raised where ptxas refuses the code that Triton generated."""
+"""Raised if ptxas rejects the code that Triton generated."""
 INTERPRETER = "InterpreterError"
 INTERPRETING = "triton.runtime.interpreter"
 _PLACE = re.compile(r"^at (?P<line>\d{1,6}):(?P<column>\d{1,3}):$", re.MULTILINE)
 _NO_MEMBER = re.compile(r"""^AttributeError\("module 'triton\.language[\w.]*' has no attribute""")
 _NO_COMPILER = "Failed to find C compiler"
 _LAUNCHER = "cuda_utils.c"
-"""What Triton compiles with the C compiler of the machine before its first launch."""
+"""The file that Triton compiles with the machine's C compiler before its first launch."""
 
 
 def compile_error(raised: Raised) -> Refused | None:
-    """Triton names places from the outermost function to the innermost, with the code above each; the last with a message counts. ptxas and
-    the interpreter name none. The interpreter raises whatever a kernel raises; only undefined names are errors of a compiler's."""
+    """Triton names places from the outermost function to the innermost, with the code above each; the last one with a message counts. ptxas
+    and the interpreter name none. The interpreter raises any exception of a kernel; only undefined names count as compile errors."""
     if raised.type in (BEHIND, INTERPRETER):
         text = " ".join(raised.message.split())
         wanted = raised.type == BEHIND or _category(text) == "undeclared_identifier"
@@ -46,24 +46,24 @@ def compile_error(raised: Raised) -> Refused | None:
 
 
 def launch_error(raised: Raised) -> Refusal | None:
-    """Triton asks the device before it launches, and refuses what it would refuse."""
+    """Triton checks the device's limits before it launches, and refuses as the device would."""
     if raised.type != "OutOfResources" or not raised.message.startswith("out of resource: "):
         return None
     return "oversized_block" if raised.message.startswith("out of resource: threads") else "invalid_launch"
 
 
 def lacks(raised: Raised) -> str:
-    """What Triton builds its launcher with."""
+    """What this machine lacks to build Triton's launcher."""
     if _NO_COMPILER in raised.message and not (shutil.which("gcc") or shutil.which("clang")):
-        return "Triton needs a C compiler, and this machine has none"
+        return "Triton needs a C compiler, which this machine lacks"
     header = Path(sysconfig.get_paths(scheme="posix_prefix")["include"]) / "Python.h"
     if raised.type == "CalledProcessError" and _LAUNCHER in raised.message and not header.exists():
-        return "Triton needs the headers of Python (Python.h), and this machine has none"
+        return "Triton needs the headers of Python (Python.h), which this machine lacks"
     return ""
 
 
 def install(process: Any) -> Callable[[], None]:
-    """In a worker: have the kernels that the interpreter runs noted or left out, once the submission has imported it."""
+    """In a worker: record or skip the kernels that the interpreter runs, once the submission has imported it."""
     watched: list[Any] = []
 
     def watch() -> None:

@@ -1,7 +1,7 @@
-"""How many submissions the judges of one GPU judge at once.
+"""Limits how many submissions the judges of one GPU judge at once.
 
-There are more judges than a GPU needs, for builds. Each that judges for the first time starts CUDA and has the driver load kernels, which a
-machine does one after the other, on however many GPUs: where nothing is built, a few judges do it all, always the same ones.
+There are more judges than a GPU needs, for builds. A judge's first submission starts CUDA and has the driver load kernels. A machine does
+that for one process at a time, on any number of GPUs. So if nothing is built, only a few judges work, always the same ones.
 """
 
 import threading
@@ -13,27 +13,27 @@ from contextlib import contextmanager
 BUILDING = "build"
 """The stage in which compilers run."""
 LOADING = ("", "start", "load")
-"""Those in which a submission is far from any device."""
+"""Stages in which a submission is far from any device."""
 LOADING_S = 10.0
-"""After so long in one of these a submission is not under way: it has minutes for loading, and may sleep in it."""
+"""After this long in one of these, a submission is no longer under way: loading may take minutes, and may sleep."""
 UNDER_WAY = 5
-"""Submissions besides those that are being built: one has the GPU, two are next, others load."""
+"""Submissions besides those being built: one has the GPU, two are next, others load."""
 LOOK_BACK = 8
-"""Where one of so many last ones was built, there should be as many under way as can be: builds take longer than judging."""
+"""If one of this many last submissions was built, the limit is lifted: builds take longer than judging."""
 LOOK_EVERY_S = 1.0
 
 
 class Admitted:
-    """A submission that was admitted. Its stages, told in any thread, let others in."""
+    """A submission that was let in. It reports its stages, from any thread, and so lets others in."""
 
     def __init__(self, changed: threading.Condition) -> None:
         self._changed = changed
         self._stage, self._since = "", time.monotonic()
         self.was_built = False
-        """Whether anything of it was built, and not found in the cache."""
+        """Whether any of its builds ran, instead of coming from the cache."""
 
     def enter(self, stage: str) -> None:
-        """It is in this stage now."""
+        """Report that it is in this stage now."""
         with self._changed:
             self._stage, self._since = stage, time.monotonic()
             self.was_built = self.was_built or stage == BUILDING
@@ -41,14 +41,14 @@ class Admitted:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether it may want the device soon."""
+        """Whether it may need the device soon."""
         if self._stage in LOADING:
             return time.monotonic() - self._since < LOADING_S
         return self._stage != BUILDING
 
 
 class AdmissionLimit:
-    """Admits submissions to one device."""
+    """Lets submissions in to one device."""
 
     def __init__(self, at_once: int | None) -> None:
         """`at_once` is UNDER_WAY on a GPU, and None for no limit."""
@@ -59,7 +59,7 @@ class AdmissionLimit:
 
     @contextmanager
     def admitted(self) -> Iterator[Admitted]:
-        """Wait until another submission may be judged. It counts until this ends."""
+        """Wait until another submission may be judged. It counts until the block ends."""
         admitted = Admitted(self._changed)
         with self._changed:
             while not self._has_room():

@@ -1,4 +1,4 @@
-"""The interface of an engine: it takes jobs, has them judged somewhere, and returns one result for each."""
+"""The interface of an engine, which takes jobs, judges them and returns one result for each."""
 
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
@@ -9,19 +9,19 @@ from evaluator.job import Job
 from evaluator.results.result import Result
 
 Progress = Callable[[Job, str], None]
-"""Told of each stage that a job enters, from several threads."""
+"""Called with each stage that a job enters, from several threads."""
 
 
 Settle = Callable[[Result], None]
-"""Told of a result that stands, and to which nothing but a profile is still to be added."""
+"""Called with a final result that may still gain a profile."""
 
 
 class EngineError(Exception):
-    """An engine can't judge, or can't go on; the message says what to do."""
+    """An engine can't judge, or can't continue; the message says how to fix it."""
 
 
 class Engine(Protocol):
-    """Used as a context manager; leaving it ends whatever still runs, wherever it runs."""
+    """A context manager; leaving it ends everything that still runs, on any machine."""
 
     def __enter__(self) -> Self: ...
 
@@ -29,29 +29,29 @@ class Engine(Protocol):
 
     @property
     def sandbox_level(self) -> str:
-        """The level that workers are confined at; where places differ in it, all of their levels."""
+        """The sandbox level of the workers; several if machines differ."""
         ...
 
     @property
     def in_flight(self) -> list[Job]:
-        """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
+        """Jobs that were taken and whose result has not been fetched; after an interrupted run, those without a result."""
         ...
 
     def settled(self, job: Job) -> Result | None:
-        """The result of a job in flight that only a profile was still to be added to; None where there is none."""
+        """The result of a job in flight that may still gain a profile; None if there is none."""
         ...
 
     def start(self) -> None:
-        """Have something that can judge, or raise what speaks against it."""
+        """Return when something can judge, or raise the reason why nothing can."""
         ...
 
     def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """Judge every job; yields the results that have come since the last time together, in no order.
+        """Judge every job; yields the results that came since the last time together, in any order.
 
-        Jobs are drawn as they can be judged. Where the generator is closed, no more are drawn, and results of those under way are dropped.
+        Jobs are taken from `jobs` as they can be judged. Closing the generator stops that, and drops the results of jobs under way.
         """
         ...
 
     def close(self) -> None:
-        """End all that was started."""
+        """End everything that was started."""
         ...

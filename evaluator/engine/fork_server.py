@@ -1,7 +1,7 @@
-"""Processes that are forked from the judges' warm parent, a fork server that belongs to Assay alone.
+"""Forks judge processes from the judges' fork server, which belongs to Assay alone.
 
-multiprocessing's own fork server does not fit. The caller may need it for processes of its own. And each of its processes imports the
-caller's script, so that a script without `if __name__ == "__main__"` would run once more in every judge.
+multiprocessing's own fork server does not fit. The caller may need it for its own processes. And each of its processes imports the caller's
+script, so a script without `if __name__ == "__main__"` would run again in every judge.
 """
 
 import ctypes
@@ -16,18 +16,18 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 SERVER = forkserver.ForkServer()
 _OF_THE_CALLER = ("init_main_from_name", "init_main_from_path", "sys_path")
-"""What multiprocessing would have a process take over: the caller's script, and its search path, which may begin with a folder of
-submissions. The server's own search path holds instead."""
+"""What multiprocessing would pass on to a process: the caller's script, and its search path, which may begin with a folder of submissions.
+The server's own search path is used instead."""
 
 
 class _Popen(popen_forkserver.Popen):
     """One process of SERVER."""
 
     _fds: list[int]
-    """Descriptors that go to the process."""
+    """Descriptors that the process receives."""
 
     def _launch(self, process_obj: BaseProcess) -> None:
-        # As in the class above, but for the server and for _OF_THE_CALLER.
+        # As in the base class, but with SERVER and without _OF_THE_CALLER.
         told: dict[str, Any] = spawn.get_preparation_data(process_obj.name)
         for name in _OF_THE_CALLER:
             told.pop(name, None)
@@ -39,7 +39,7 @@ class _Popen(popen_forkserver.Popen):
         finally:
             set_spawning_popen(None)
         self.sentinel, pipe = SERVER.connect_to_new_process(self._fds)
-        # As long as this end is open, the process knows that its parent lives.
+        # While this end is open, the process knows that its parent lives.
         self.finalizer = util.Finalize(self, _close, (os.dup(pipe), self.sentinel))
         with open(pipe, "wb") as file:  # noqa: PTH123 - a descriptor
             file.write(content.getbuffer())
@@ -52,14 +52,14 @@ def _close(*descriptors: int) -> None:
 
 
 class Forked(ForkServerProcess):
-    """A process of SERVER. It ends when the caller ends, however that comes: the server ends with the caller, and its processes with it."""
+    """A process of SERVER. It ends when the caller ends, for any reason: the server ends with the caller, and its processes with it."""
 
     _popen: _Popen | None
 
     def start(self) -> None:
-        """As in the class above, but for daemonic callers too, such as a worker of `multiprocessing.Pool`.
+        """As in the base class, but for daemonic callers too, such as a worker of `multiprocessing.Pool`.
 
-        multiprocessing lets these have no processes, as nothing would end them.
+        multiprocessing forbids these to have child processes, as nothing would end them.
         """
         self._check_closed()  # type: ignore[attr-defined]
         assert self._popen is None, "a process is started once"
@@ -69,9 +69,9 @@ class Forked(ForkServerProcess):
         process._children.add(self)  # type: ignore[attr-defined]
 
     def run(self) -> None:
-        """In the new process."""
+        """Runs in the new process."""
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # The server lives as long as anybody holds this end of its pipe. multiprocessing gives each process one.
+        # The server lives while any process holds this end of its pipe. multiprocessing gives each process one.
         os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
         forkserver._forkserver._forkserver_alive_fd = None  # type: ignore[attr-defined]
         super().run()
@@ -91,12 +91,12 @@ CONTEXT = JudgesContext()
 
 
 def _start_anew() -> None:
-    """In a fork of this process: the server is a child of the original, so that the fork needs one of its own."""
+    """In a fork of this process: the server is a child of the original, so the fork needs another one."""
     descriptor: int | None = SERVER._forkserver_alive_fd  # type: ignore[attr-defined]
     if descriptor is not None:
-        os.close(descriptor)  # else the server would outlive the original
+        os.close(descriptor)  # otherwise the server would outlive the original
     SERVER.__init__()  # type: ignore[misc]
-    # At its end, multiprocessing would wait for processes that are not the fork's.
+    # At exit, multiprocessing would wait for processes that are not the fork's.
     process._children.difference_update([each for each in process._children if isinstance(each, Forked)])  # type: ignore[attr-defined]
 
 

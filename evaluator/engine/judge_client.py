@@ -15,7 +15,7 @@ ENDS_WITHIN_S = 5.0
 
 
 class JudgeLostError(Exception):
-    """A judge process ended before it had answered."""
+    """A judge process ended before it answered."""
 
 
 class JudgeClient:
@@ -37,7 +37,7 @@ class JudgeClient:
         self._receive()
 
     def judge(self, job: Job, progress: Progress, elsewhere: Elsewhere | None, settle: Settle = lambda _: None) -> Result:
-        """Have it judge a job; `settle` is told of a result that may gain a profile, which counts if the judge is lost over that.
+        """Have it judge a job. `settle` gets a result that may gain a profile; it is kept if the judge is lost while profiling.
 
         Raises JudgeLostError.
         """
@@ -82,7 +82,7 @@ class JudgeClient:
 
 
 def _serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
-    """A judge process's main function. Its imports are there already, through the fork server."""
+    """A judge process's main function. The fork server has already imported its modules."""
     from evaluator.engine.judge_process import serve
 
     serve(pipe, options, zygote)

@@ -1,4 +1,4 @@
-"""The judge processes of this machine: started when they are needed, kept while they are idle, replaced when they are lost."""
+"""The judge processes of this machine: started on demand, kept while idle, replaced when lost."""
 
 import logging
 import threading
@@ -15,26 +15,26 @@ from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
 
 ATTEMPTS = 2
-"""How often a job is tried where it is the machine that fails."""
+"""Attempts at a job if the machine fails."""
 
 log = logging.getLogger(__name__)
 
 
 class JudgePool:
-    """Judges, and the zygote that forks their workers. Its methods may be called from several threads."""
+    """Judges, and the sandbox's fork server for their workers. Its methods may be called from several threads."""
 
     def __init__(self, options: EngineOptions, early: EarlyStart | None, elsewhere: Elsewhere | None) -> None:
-        """`early`: the warm parents, where they have been started before. `elsewhere` is asked for builds that the cache lacks."""
+        """`early`: fork servers that were started before. `elsewhere` is asked for builds that the cache lacks."""
         self._options, self._early, self._elsewhere = options, early, elsewhere
         self.judges: list[JudgeClient] = []
         self.idle: list[JudgeClient] = []
-        """Those of the judges that have no job."""
+        """Judges without a job."""
         self.zygote: Zygote | None = None
         self.closed = False
         self._lock = threading.Lock()
 
     def live_zygote(self) -> Zygote:
-        """The zygote, or a new one where that has ended. Raises SandboxUnavailable, NativeBuildError, JudgeLostError."""
+        """The sandbox's fork server, restarted if it has ended. Raises SandboxUnavailable, NativeBuildError, JudgeLostError."""
         with self._lock:
             self.require_open()
             if self.zygote is None or not self.zygote.alive:
@@ -60,7 +60,7 @@ class JudgePool:
         return result
 
     def close(self) -> None:
-        """Kill the judges and, with the zygote, every worker."""
+        """Kill the judges, the sandbox's fork server and so every worker."""
         with self._lock:
             self.closed = True
             for judge in self.judges:
@@ -70,12 +70,12 @@ class JudgePool:
                 self.zygote.close()
 
     def require_open(self) -> None:
-        """Raises JudgeLostError where the pool is closed."""
+        """Raises JudgeLostError if the pool is closed."""
         if self.closed:
             raise JudgeLostError("the engine has been closed")
 
     def _idle_judge(self, options: EngineOptions) -> JudgeClient | None:
-        """The judge that became idle last: it has judged on that device before, others perhaps never."""
+        """The judge that became idle last: it has judged on that device before, while others may never have."""
         with self._lock:
             judge = next((idle for idle in reversed(self.idle) if idle.device == options.device), None)
             if judge is not None:
@@ -85,9 +85,9 @@ class JudgePool:
     def _judge_by(
         self, judge: JudgeClient | None, job: Job, progress: Progress, options: EngineOptions, settle: Settle
     ) -> tuple[Result, JudgeClient | None]:
-        """Judge one job, and once more by another judge where the machine fails. Returns the judge to go on with.
+        """Judge one job, and again by another judge if the machine fails. Returns the judge to continue with.
 
-        The failure may be this judge's own, as when its CUDA context is lost. Every later job would fail with it.
+        The failure may be this judge's own, such as a lost CUDA context. Every later job would then fail with it.
         """
         start = time.monotonic()
         result: Result | None = None
@@ -100,7 +100,7 @@ class JudgePool:
                 took_s = time.monotonic() - start
                 result = result_of(job, Category.INFRASTRUCTURE_ERROR, str(error), device=options.device.spec, duration_s=took_s)
             except BaseException:
-                self._discard(judge)  # in the middle of a job, it is of no use for the next
+                self._discard(judge)  # it stopped in the middle of a job, so it can't take another
                 raise
             if result.category is not Category.INFRASTRUCTURE_ERROR:
                 break
@@ -112,7 +112,7 @@ class JudgePool:
         return result, judge
 
     def _live_judge(self, judge: JudgeClient | None, options: EngineOptions) -> JudgeClient:
-        """`judge`, or a new one where it can't go on. Raises JudgeLostError."""
+        """`judge`, or a new one if it can't continue. Raises JudgeLostError."""
         zygote = self.live_zygote()
         if judge is not None and judge.zygote is zygote and judge.alive:
             return judge

@@ -1,4 +1,4 @@
-"""A judge as a process: takes jobs from the engine over a pipe, one at a time, and answers each with stages and a result."""
+"""A judge process: takes jobs from the engine over a pipe, one at a time, and replies with stages and a result."""
 
 import logging
 import os
@@ -27,15 +27,15 @@ from evaluator.machine.devices import cpu_count
 from evaluator.sandbox import Level, Zygote
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/proc", "/sys", "/etc", "/run", "/usr")
-"""What a worker has of its own, or has in part; /usr it has anyway."""
+"""Places that a worker has to itself, wholly or in part; it has /usr anyway."""
 
 log = logging.getLogger(__name__)
 
 
 def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
-    """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, and ("build", (request, key)), which
-    it waits for the answer to; perhaps ("settled", JSON), a result that may gain a profile; then ("result", JSON)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
+    """Serve jobs until the engine closes the pipe. Sends ("stage", name) while a job runs, and ("build", (request, key)), whose reply it
+    awaits. May send ("settled", JSON): a result that may gain a profile. Then sends ("result", JSON)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     _allow_descriptors()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     torch.set_num_threads(cpu_count())
@@ -61,7 +61,7 @@ def _ask(pipe: Connection, request: BuildRequest, key: str) -> Entry | None:
 
 
 def _allow_descriptors() -> None:
-    """Every tensor that a worker maps is a descriptor here: with many outputs in many sets, more than a process has by default."""
+    """Each tensor that a worker maps is a descriptor here: many outputs in many sets exceed a process's default limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -97,9 +97,9 @@ def make_context(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | 
 
 
 def module_folders() -> tuple[str, ...]:
-    """Folders of importable packages that are neither Python's own nor the project's, as PYTHONPATH names them.
+    """Folders of importable packages that are neither Python's own nor the project's, as in PYTHONPATH.
 
-    A folder that is or holds what workers must not see, or have to themselves, is left out: modules that lie there loose are not theirs.
+    Left out is a folder that is, or contains, a place that workers must not see or have to themselves; they can't use loose modules there.
     """
     project = Path(__file__).resolve().parents[2]
     prefixes = (Path(sys.prefix), Path(sys.base_prefix))
@@ -109,7 +109,7 @@ def module_folders() -> tuple[str, ...]:
         if any(folder.is_relative_to(prefix) for prefix in prefixes):
             continue
         if folder.is_relative_to(project) or any(place.is_relative_to(folder) for place in kept_back):
-            log.debug("workers don't see %s, which is on the search path: it is more than a folder of modules", folder)
+            log.debug("workers don't see %s, which is on the search path: it holds more than modules", folder)
             continue
         found.append(str(folder))
     return tuple(found)

@@ -1,8 +1,8 @@
-"""The local engine: a thin pool of judge processes on this machine, one job each at a time, results as they come.
+"""The local engine: a pool of judge processes on this machine, each with one job at a time; results come as they are ready.
 
-Judges and workers are forked from two warm parents that have imported torch: multiprocessing's fork server for the judges, the sandbox's
-zygote for the workers. There are more judges than devices: while one has the device, others start, load and wait for compilers. A lock
-file keeps the device to one of them, and build slots keep the compilers to as many as the machine carries.
+Judges and workers are forked from two fork servers that have imported torch: one for the judges, and the sandbox's for the workers. There
+are more judges than devices: while one has the device, others start, load and wait for compilers. A lock file keeps the device to one of
+them, and build slots limit the compilers to what the machine carries.
 """
 
 import contextlib
@@ -27,18 +27,18 @@ from evaluator.results.result import Result
 
 
 class LocalEngine:
-    """Judges jobs on this machine. Use as a context manager; leaving it kills whatever still runs.
+    """Judges jobs on this machine. A context manager; leaving it kills everything that still runs.
 
     Judges are kept from one run to the next. Runs may overlap; each has as many judges as the options say.
     """
 
     def __init__(self, options: EngineOptions, early: EarlyStart | None = None, elsewhere: Elsewhere | None = None) -> None:
-        """`early`: where the warm parents have been started before, for the same device, cache and level. `elsewhere` is asked for builds
+        """`early`: fork servers that were started before, for the same device, cache and sandbox level. `elsewhere` is asked for builds
         that the cache lacks, from several threads."""
         self._options = replace(options, asks_elsewhere=elsewhere is not None)
         self.pool = JudgePool(self._options, early, elsewhere)
         self._admission = self._admission_limit(options.device)
-        """Of all jobs that come one by one, which the first device's judges have."""
+        """For all single jobs, which the first device's judges take."""
         self._lock = threading.Lock()
         self._runs: list[Run] = []
 
@@ -50,34 +50,34 @@ class LocalEngine:
 
     @property
     def sandbox_level(self) -> str:
-        """The level that workers are confined at. Raises SandboxUnavailable where the machine gives none."""
+        """The sandbox level of the workers. Raises SandboxUnavailable if none works here."""
         return self.pool.live_zygote().level
 
     @property
     def in_flight(self) -> list[Job]:
-        """Jobs that were drawn and whose result has not been yielded; after a run that was broken off, those that it leaves without one."""
+        """Jobs that were taken and whose result has not been yielded; after an interrupted run, those without a result."""
         with self._lock:
             return [job for run in self._runs for job in run.in_flight()]
 
     def settled(self, job: Job) -> Result | None:
-        """As `Engine` says."""
+        """See `Engine`."""
         with self._lock:
             return next((found for run in self._runs if (found := run.settled(job)) is not None), None)
 
     def start(self) -> None:
-        """Start the warm parents, unless they run. Several threads may ask for it at once.
+        """Start the fork servers, unless they run. Several threads may call it at once.
 
         Raises SandboxUnavailable, NativeBuildError, PluginError.
         """
-        with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
+        with contextlib.suppress(OSError):  # without it, only a GPU's neighbours can't be told from strangers
             announce()
         start_judges_parent()
         self.pool.live_zygote()
 
     def judge(self, job: Job, progress: Progress, settle: Settle = lambda _: None) -> Result:
-        """Judge one job in the caller's thread, on the first device. The caller decides how many it judges at once.
+        """Judge one job in the caller's thread, on the first device. The caller limits how many run at once.
 
-        Raises SandboxUnavailable, and JudgeLostError where the engine is closed.
+        Raises SandboxUnavailable, and JudgeLostError if the engine is closed.
         """
         with self._admission.admitted() as admitted:
             result = self.pool.judge(job, _telling(progress, admitted), self._options.of_judge(0), settle)
@@ -85,15 +85,15 @@ class LocalEngine:
         return result
 
     def close(self) -> None:
-        """Kill the judges and, with the zygote, every worker."""
+        """Kill the judges, the sandbox's fork server and so every worker."""
         self.pool.close()
 
     def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `Engine` says."""
+        """See `Engine`."""
         run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
             self._runs = [*(each for each in self._runs if not each.over), run]
-        # A run's own: a thread that waits in it for a job to draw keeps no other run waiting.
+        # Only for this run: a thread that waits for a job to draw must not delay other runs.
         limits = {device.unique_id: self._admission_limit(device) for device in self._options.devices}
         threads = []
         for number in range(self._options.judges):
@@ -122,7 +122,7 @@ class LocalEngine:
                 if self.pool.closed:
                     return
                 run.finish(number, result)
-        # Whatever broke this thread has to reach the caller: a missing result would hang it.
+        # The caller must see any error of this thread: it would wait forever for a missing result.
         except BaseException as error:  # noqa: BLE001
             run.fail(error)
         finally:
@@ -130,7 +130,7 @@ class LocalEngine:
 
 
 def _telling(progress: Progress, admitted: Admitted) -> Progress:
-    """Progress that the admission limit is told of too."""
+    """`progress`, which also informs the admission limit."""
 
     def tell(job: Job, stage: str) -> None:
         admitted.enter(stage)

@@ -1,4 +1,4 @@
-"""How an engine runs its judges; light enough to be imported before anything heavy starts."""
+"""How an engine runs its judges; quick to import, before anything heavy starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,41 +15,41 @@ from evaluator.sanitizer.tools import Sanitizer
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """The same for all evaluations of one run."""
+    """Options for all evaluations of a run."""
 
     device: Device
     stands_in: bool
-    """The CPU stands in for a GPU that is not there."""
+    """Whether the CPU stands in for a missing GPU."""
     judges: int
-    """Judge processes, over all devices, which build and judge side by side."""
+    """Judge processes, over all devices, which build and judge in parallel."""
     cache_root: Path
     level: Level | None = None
-    """The sandbox's level; None for the best that the machine gives."""
+    """Sandbox level; None for the best that works here."""
     build_timeout_s: float = 300.0
     more_devices: tuple[Device, ...] = ()
-    """Further devices of the same model; judges are shared out among all."""
+    """Further devices of the same model; the judges are divided among all."""
     build_slots: int | None = None
-    """Compilers that run at once; None for as many as judges ask for."""
+    """Maximum number of compilers at once; None for as many as judges ask for."""
     slot_bytes: int = 1 << 30
-    """Memory that a compiler may use with one slot."""
+    """Memory for a compiler with one slot."""
     calibrations: tuple[Calibration, ...] = ()
-    """All that is known of the devices, newest first."""
+    """All known calibrations of the devices, newest first."""
     cores: tuple[int, ...] = ()
-    """Where the device is the processor: those that calls are timed on, and compilers are kept off; empty for one thread of each core."""
+    """On a CPU: the cores that calls are timed on, which compilers avoid; empty for one thread of each core."""
     sanitizer: Sanitizer | None = None
-    """What submissions are to be sanitized with; None where that was not asked for."""
+    """Sanitizer for submissions; None if not asked for."""
 
     headers: tuple[Path, ...] = ()
-    """Folders of C++ headers that submissions may include from; whole paths."""
+    """Folders of C++ headers that submissions may include; absolute paths."""
     asks_elsewhere: bool = False
-    """Judges ask the engine for builds that the cache lacks, before they build them here."""
+    """Whether judges ask the engine for builds that the cache lacks, before they build them here."""
 
     @property
     def devices(self) -> tuple[Device, ...]:
         return (self.device, *self.more_devices)
 
     def of_judge(self, number: int) -> "EngineOptions":
-        """What the judge of that number, from 0, needs to know: it has one device only."""
+        """The options of the judge with that number, from 0: it has only one device."""
         return replace(self, device=self.devices[number % len(self.devices)], more_devices=())
 
 
@@ -60,7 +60,7 @@ def of_this_machine(
     level: Level | None,
     calibrations: tuple[Calibration, ...],
 ) -> EngineOptions:
-    """What an engine may use of the machine, with the user's own cache; judges: None for as many as it carries."""
+    """What an engine may use of the machine, with the user's own cache; judges: None for as many as fit."""
     fits = capacity.of_this_machine(devices, judges)
     return EngineOptions(
         device=devices[0],
@@ -76,5 +76,5 @@ def of_this_machine(
 
 
 def launch_recorder(options: EngineOptions) -> str | None:
-    """Path of the library that records kernel launches, compiled at its first use; None on the CPU. Raises NativeBuildError."""
+    """Path of the library that records kernel launches, compiled on first use; None on the CPU. Raises NativeBuildError."""
     return recorder_for(options.device.kind, options.cache_root)

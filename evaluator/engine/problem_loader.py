@@ -1,7 +1,7 @@
-"""Problems for a process without PyTorch: their files are loaded by another, which is forked from the judges' warm parent.
+"""Loads problems for a process without PyTorch, in another process, which the judges' fork server forks.
 
-The command line needs to know whether a problem's file is sound and what it is called, and nothing that would need PyTorch, whose import
-takes longer than all else at a run's start.
+The command line only needs to know whether a problem's file is sound, and its name. Importing PyTorch for that would take longer than the
+rest of a run's start.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ END_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class _Fault:
-    """A ProblemError on its way."""
+    """A ProblemError, as it is sent."""
 
     path: Path
     line: int | None
@@ -35,10 +35,10 @@ class _Fault:
 
 
 class ProblemReader:
-    """Loads problems by name, each when it is first asked for, in a process that is started for the first one. A context manager."""
+    """Loads problems by name, each on first use, in a process that starts with the first one. A context manager."""
 
     def __init__(self, paths: Mapping[str, Path], precision: PrecisionName | None = None, answer_within_s: float | None = None) -> None:
-        """`precision` is what they are judged in; None for their own. A file that takes longer than `answer_within_s` is not sound."""
+        """`precision` to judge them in; None for their own. A file that takes longer than `answer_within_s` is refused."""
         self._paths, self._precision, self._answer_within_s = paths, precision, answer_within_s
         self._loaded: dict[str, ProblemFacts] = {}
         self._process: BaseProcess | None = None
@@ -64,7 +64,7 @@ class ProblemReader:
         return self._loaded[name]
 
     def check(self, name: str, case: str) -> None:
-        """Raises ProblemError where the problem can't be had in this case."""
+        """Raises ProblemError if the problem does not work in this case."""
         self._ask(name, case)
 
     def _ask(self, name: str, case: str | None) -> ProblemFacts:
@@ -76,7 +76,7 @@ class ProblemReader:
                 raise ProblemError(self._paths[name], None, f"importing the file took longer than {self._answer_within_s:g} s")
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
-            self._end()  # the next problem is another's business
+            self._end()  # the next problem needs another process
             raise ProblemError(self._paths[name], None, "importing the file ended the process; it must not exit or crash") from error
         if isinstance(answer, _Fault):
             raise ProblemError(answer.path, answer.line, answer.rule)
@@ -86,22 +86,21 @@ class ProblemReader:
         start_judges_parent()
         pipe, theirs = CONTEXT.Pipe()
         process = CONTEXT.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
-        process.start()  # waits for the server's imports: the time for Ctrl-C
+        process.start()  # waits for the server's imports, so Ctrl-C is likely here
         theirs.close()
         self._process, self._pipe = process, pipe
         return pipe
 
 
 def serve(pipe: Connection, precision: PrecisionName | None) -> None:
-    """Answer (path, case or None) with the facts of the problem in this precision, or with what is wrong with it, until the other end is
-    closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command line's to handle
+    """Reply to (path, case or None) with the problem's facts in this precision, or with its fault, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command line handles Ctrl-C
     loaded: dict[Path, Problem] = {}
     with contextlib.suppress(EOFError, OSError):
         while True:
             path, case = pipe.recv()
             pipe.send(_answer(loaded, precision, path, case))
-    os._exit(0)  # whatever a problem's file has left running
+    os._exit(0)  # threads that a problem's file has left running
 
 
 def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: Path, case: str | None) -> ProblemFacts | _Fault:

@@ -1,4 +1,4 @@
-"""One run of an engine: jobs on their way to judges, and results on their way back."""
+"""One run of an engine: jobs on the way to judges, and results on the way back."""
 
 import contextlib
 import itertools
@@ -11,16 +11,16 @@ from evaluator.job import Job
 from evaluator.results.result import Result
 
 IN_FLIGHT_PER_JUDGE = 4
-"""Jobs with one judge or with their result waiting to be fetched, on average, before no more are drawn."""
+"""Maximum average of jobs in flight per judge, including results that wait to be fetched."""
 MAX_TOGETHER = 64
-"""Results that are handed over at a time."""
+"""Maximum number of results per batch."""
 
 
 class Run:
-    """The jobs of one run, which several threads draw from, and their results."""
+    """The jobs of one run, which several threads take, and their results."""
 
     def __init__(self, jobs: Iterator[Job], limit: int | None = None) -> None:
-        """At most `limit` jobs are in flight: where results are fetched more slowly than judges bring them, judges wait."""
+        """At most `limit` jobs are in flight: if results are fetched too slowly, judges wait."""
         self.over = False
         self._limit = limit
         self._jobs, self._drawing = jobs, threading.Lock()
@@ -32,22 +32,22 @@ class Run:
         self._results: queue.SimpleQueue[tuple[int, Result] | BaseException | None] = queue.SimpleQueue()
 
     def in_flight(self) -> list[Job]:
-        """Drawn, and not delivered."""
+        """Jobs that were taken but not delivered."""
         with self._lock:
             return list(self._drawn.values())
 
     def settle(self, number: int, result: Result) -> None:
-        """Note a result that only a profile is still to be added to."""
+        """Store a result that may still gain a profile."""
         with self._lock:
             self._settled[number] = result
 
     def settled(self, job: Job) -> Result | None:
-        """What was noted of a job in flight; None where nothing was."""
+        """The stored result of a job in flight; None if there is none."""
         with self._lock:
             return next((self._settled.get(number) for number, drawn in self._drawn.items() if drawn is job), None)
 
     def draw(self) -> tuple[int, Job] | None:
-        """The next job with its number; None where there is no more. May wait for as long as the iterator does, and for room."""
+        """The next job and its number; None if there are no more. May wait for the iterator, or for room."""
         with self._drawing:
             with self._room:
                 self._room.wait_for(lambda: self.over or self._limit is None or len(self._drawn) < self._limit)
@@ -60,7 +60,7 @@ class Run:
                 return number, job
 
     def finish(self, number: int, result: Result) -> None:
-        """Deliver a result, or drop it where the run is over."""
+        """Deliver a result, or drop it if the run is over."""
         with self._lock:
             if self.over:
                 del self._drawn[number]
@@ -69,11 +69,11 @@ class Run:
                 self._results.put((number, result))
 
     def fail(self, error: BaseException | None) -> None:
-        """Have an error raised; None: a thread has ended."""
+        """Raise `error` in the run; None means that a thread has ended."""
         self._results.put(error)
 
     def arrivals(self, threads: int, most: int = MAX_TOGETHER) -> Iterator["Arrival"]:
-        """What so many threads come to, as many results at a time as are there, and at most `most`."""
+        """The results of `threads` threads, in batches of those that are ready, at most `most`."""
         while threads:
             items = [self._results.get()]
             with contextlib.suppress(queue.Empty):
@@ -93,7 +93,7 @@ class Run:
                 yield Arrival(self, arrived)
 
     def land(self, number: int) -> Job:
-        """The job of that number, which is no longer in flight."""
+        """The job of that number, which is then no longer in flight."""
         with self._room:
             self._room.notify()
             self._settled.pop(number, None)
@@ -108,11 +108,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Results that have come; their jobs are in flight until they are taken."""
+    """Results that have come; their jobs stay in flight until these are taken."""
 
     run: Run
     results: list[tuple[int, Result]]
 
     def take(self) -> list[tuple[Job, Result]]:
-        """Each job with its result. From now on it is up to the caller that they are kept."""
+        """Each job with its result. From now on the caller keeps them."""
         return [(self.run.land(number), result) for number, result in self.results]

@@ -1,7 +1,6 @@
-"""The warm parents: processes that have imported PyTorch, and fork the judges and the workers.
+"""The two fork servers, which have imported PyTorch: one forks the judges, the sandbox's forks the workers.
 
-Importing PyTorch is most of what a run's start takes, so that both are started before anything else is done; nothing heavy is imported
-from here for that.
+Importing PyTorch is most of a run's start, so both start first. This module imports nothing heavy.
 """
 
 import contextlib
@@ -29,22 +28,22 @@ WARM_ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "0",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-    # Nor NVML, which importing PyTorch's extension module starts, and whose descriptors don't outlive a fork. Children set their own.
+    # No NVML, which importing PyTorch's extension module starts: its descriptors don't survive a fork. Children set their own.
     "CUDA_VISIBLE_DEVICES": "",
 }
 
 HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""Of workers that are timed on a CPU: by the small pages that its memory lies in, a product is faster in one process than in another."""
+"""For workers timed on a CPU: with small pages, a matrix product's speed differs between processes, by where its memory lies."""
 
 log = logging.getLogger(__name__)
 _STARTING = threading.Lock()
-"""Held while variables are those of the judges' parent."""
+"""Held while the environment is that of the judges' fork server."""
 
 
 def start_judges_parent() -> None:
-    """Start the fork server, unless it runs; returns at once, and it imports meanwhile.
+    """Start the judges' fork server, unless it runs; returns at once, while it imports.
 
-    Raises PluginError: what is wrong with a plug-in is said here, before all other processes load it too.
+    Raises PluginError here, before all other processes load the faulty plug-in.
     """
     dsls()
     with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
@@ -53,13 +52,13 @@ def start_judges_parent() -> None:
 
 
 def _own_modules_first() -> dict[str, str]:
-    """Variables that keep Python from importing modules of the working folder, which may be a folder of submissions."""
+    """Variables that keep Python from importing modules of the working folder, which may hold submissions."""
     search = dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(search)}
 
 
 def recorder_for(device_kind: str, cache_root: Path) -> str | None:
-    """Path of the library that records kernel launches, compiled at its first use; None on the CPU. Raises NativeBuildError."""
+    """Path of the library that records kernel launches, compiled on first use; None on the CPU. Raises NativeBuildError."""
     if device_kind != "cuda":
         return None
     from evaluator.build.native import compile_native
@@ -68,13 +67,13 @@ def recorder_for(device_kind: str, cache_root: Path) -> str | None:
 
 
 def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
-    """Start the parent of the workers, which imports meanwhile; `level` None is the best. Raises SandboxUnavailable."""
+    """Start the sandbox's fork server; returns while it imports. `level` None is the best. Raises SandboxUnavailable."""
     own = {"LD_PRELOAD": recorder} if recorder else HUGE_PAGES
     return Zygote.launch((WARM_UP_MODULE, WORKER_MODULE), level or best_level(), WARM_ENVIRONMENT | own)
 
 
 class EarlyStart:
-    """Both parents, started in the background before it is known whether all is well with what was asked for: if not, they end unused."""
+    """Starts both fork servers in the background before the command line is checked; if that fails, they end unused."""
 
     def __init__(self, device: str, level: Level | None) -> None:
         """`device` as on the command line."""
@@ -92,7 +91,8 @@ class EarlyStart:
             zygote.close()
 
     def take(self) -> Zygote | None:
-        """The workers' parent, which is now up to the caller, and may still be importing; None where it can't be started, or was taken."""
+        """The sandbox's fork server, which now belongs to the caller and may still be importing; None if it can't be started, or was
+        taken."""
         self._thread.join()
         taken, self._zygote = self._zygote, None
         return taken
@@ -101,7 +101,7 @@ class EarlyStart:
         try:
             devices, _ = choose_all(self._device)
             self._zygote = launch_zygote(self._level, _own_recorder() if devices[0].kind == "cuda" else None)
-        # Whatever is wrong is raised again by the start that is waited for.
+        # The start that the caller waits for raises the same error again.
         except (DeviceError, SandboxUnavailable, RuntimeError, OSError) as error:
             log.info("no early start: %s", error)
 
@@ -114,7 +114,7 @@ def _own_recorder() -> str | None:
 
 @contextlib.contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that a process started meanwhile inherits."""
+    """Environment variables for processes that start inside the block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,13 +1,13 @@
-"""The control groups that this process is in, as the folders with their limits."""
+"""The control groups of this process, as the folders with their limits."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 
 def folders(controller: str, root: Path = Path("/")) -> Iterator[tuple[Path, bool]]:
-    """The group's folder and all above it, wherever the controller may be mounted, each with whether that is version 2's hierarchy.
+    """The group's folder and all above it, for every possible mount point, each with whether it is in version 2's hierarchy.
 
-    A container may see its own group as the root, so that not every folder need be there. `root` is where /proc and /sys are.
+    A container may see its own group as the root, so folders may be missing. `root` is where /proc and /sys are.
     """
     own = root / "proc/self/cgroup"
     mounted = root / "sys/fs/cgroup"

@@ -1,4 +1,4 @@
-"""Which devices the machine has, told without importing torch: the command line asks before anything heavy starts."""
+"""Lists the machine's devices without importing torch: the command line needs them before anything heavy starts."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 
 
 class DeviceError(ValueError):
-    """A device was asked for that is not there."""
+    """A requested device does not exist."""
 
 
 @dataclass(frozen=True)
@@ -26,38 +26,38 @@ class Device:
     spec: str
     """cpu, cuda:0, …"""
     name: str
-    """As the driver or the kernel names it: NVIDIA H200, or the processor's model."""
+    """Name from the driver or kernel: NVIDIA H200, or the CPU's model."""
     unique_id: str
-    """The same for every process of the machine, whatever CUDA_VISIBLE_DEVICES says: GPU-8-4-4-4-12 hexadecimal digits, or cpu."""
+    """GPU- and a UUID in hexadecimal, or cpu; equal in every process of the machine, under any CUDA_VISIBLE_DEVICES."""
     capability: tuple[int, int] | None = None
     memory_bytes: int | None = None
-    """Of a GPU, all there is."""
+    """Total memory of a GPU."""
     minor: int | None = None
-    """Of a GPU, the number in the name of its node, as in /dev/nvidia3; None where the driver does not tell it."""
+    """Number in a GPU's node name, such as /dev/nvidia3; None if the driver does not report it."""
 
     @property
     def kind(self) -> Literal["cpu", "cuda"]:
-        """What it is."""
+        """Kind of the device."""
         return "cpu" if self.spec == "cpu" else "cuda"
 
     @property
     def torch_device(self) -> str:
-        """What PyTorch calls it in a process that is shown no other GPU, as judges and workers are."""
+        """PyTorch's name for it in a process that sees no other GPU, as judges and workers do."""
         return "cuda:0" if self.kind == "cuda" else "cpu"
 
     @property
     def visible(self) -> str:
-        """What CUDA_VISIBLE_DEVICES has to be in such a process."""
+        """CUDA_VISIBLE_DEVICES in such a process."""
         return self.unique_id if self.kind == "cuda" else ""
 
 
 def cpu() -> Device:
-    """The processor."""
+    """The CPU."""
     return Device("cpu", cpu_name(), "cpu")
 
 
 def gpus() -> list[Device]:
-    """The NVIDIA GPUs that CUDA shows this process; none where there is no driver."""
+    """The NVIDIA GPUs that CUDA shows this process; none without a driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -91,13 +91,13 @@ def _gpu(driver: ctypes.CDLL, index: int) -> Device:
 
 
 def _bus_id(driver: ctypes.CDLL, handle: ctypes.c_int) -> str:
-    """The GPU's place on the PCI bus, as in 0000:65:00.0; empty where the driver fails to say it."""
+    """The GPU's place on the PCI bus, such as 0000:65:00.0; empty if the driver fails to report it."""
     text = ctypes.create_string_buffer(_BUS_ID_BYTES)
     return text.value.decode() if driver.cuDeviceGetPCIBusId(text, _BUS_ID_BYTES, handle) == 0 else ""
 
 
 def node_minor(bus_id: str, proc: Path = Path("/proc"), dev: Path = Path("/dev")) -> int | None:
-    """The number of the node of the GPU at this place on the PCI bus; None where the driver does not tell it, or the node is not there."""
+    """The node number of the GPU at this place on the PCI bus; None if the driver does not report it, or the node does not exist."""
     try:
         text = (proc / "driver/nvidia/gpus" / bus_id.lower() / "information").read_text()
     except OSError:
@@ -107,14 +107,14 @@ def node_minor(bus_id: str, proc: Path = Path("/proc"), dev: Path = Path("/dev")
 
 
 def choose(wanted: str) -> tuple[Device, bool]:
-    """The device for `auto`, `cuda`, `cuda:N` or `cpu`, and whether the CPU stands in for a GPU that is not there.
+    """The device for `auto`, `cuda`, `cuda:N` or `cpu`, and whether the CPU stands in for a missing GPU.
 
     Raises DeviceError.
     """
     if wanted == "cpu":
         return cpu(), False
     if not re.fullmatch(r"auto|cuda(:\d+)?", wanted):
-        raise DeviceError(f"no device {wanted!r}: auto, cuda, cuda:N or cpu")
+        raise DeviceError(f"no device {wanted!r}; use auto, cuda, cuda:N or cpu")
     found = gpus()
     if wanted == "auto" and not found:
         return cpu(), True
@@ -127,7 +127,7 @@ def choose(wanted: str) -> tuple[Device, bool]:
 
 
 def choose_all(wanted: str) -> tuple[tuple[Device, ...], bool]:
-    """As `choose`, but `auto` and `cuda` are all GPUs of the first one's model: verdicts of one run are then verdicts on one model.
+    """Like `choose`, but `auto` and `cuda` are all GPUs of the same model as the first, so that one run judges on one model.
 
     Raises DeviceError.
     """
@@ -138,12 +138,12 @@ def choose_all(wanted: str) -> tuple[tuple[Device, ...], bool]:
 
 
 def cpu_name() -> str:
-    """The processor's model, or its architecture where the kernel does not name it."""
+    """The CPU's model, or its architecture if the kernel does not name the model."""
     cpuinfo = Path("/proc/cpuinfo")
     match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
     return match[1].strip() if match else platform.machine()
 
 
 def cpu_count() -> int:
-    """Processors that this process may use."""
+    """CPU cores (hardware threads) that this process may use."""
     return len(os.sched_getaffinity(0))

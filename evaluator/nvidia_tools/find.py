@@ -1,4 +1,4 @@
-"""Where one of NVIDIA's tools is on this machine, and its version."""
+"""Finds one of NVIDIA's tools on this machine, with its version."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TOOLKIT = "/usr/local/cuda"
-"""Where a tool is looked for last."""
+"""The last place to look for a tool."""
 _VERSION_WITHIN_S = 60.0
 _VERSION = re.compile(r"^Version (\S{1,40})", re.MULTILINE)
 
 
 class ToolMissingError(Exception):
-    """There is no such tool that runs; the message begins with its name."""
+    """No such tool works here; the message begins with its name."""
 
 
 def find_tool(name: str, folders: tuple[str, ...] = ("bin",)) -> tuple[str, str]:
@@ -30,7 +30,7 @@ def find_tool(name: str, folders: tuple[str, ...] = ("bin",)) -> tuple[str, str]
     found = _VERSION.search(done.stdout.decode(errors="replace"))
     if done.returncode != 0 or found is None:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        raise ToolMissingError(f"{name}, and {program} does not run: {said[-1] if said else 'it says nothing'}")
+        raise ToolMissingError(f"{name}, and {program} does not run: {said[-1] if said else 'it prints nothing'}")
     return program, found[1]
 
 

@@ -1,4 +1,4 @@
-"""The child of the tool inside the sandbox: gives up what only its parent needs, then becomes a worker."""
+"""The tool's child in the sandbox: gives up the rights that only its parent needs, then becomes a worker."""
 
 import json
 import os
@@ -8,13 +8,13 @@ from evaluator.sandbox.levels.strict import give_up
 
 
 def main(channel: int, remains: int, log: int) -> int:
-    """Serve the judge on the descriptor `channel` until it hangs up. `remains` holds what may be done from now on.
+    """Serve the judge on the descriptor `channel` until it hangs up. `remains` holds the rights that remain.
 
-    The `log` is the parent's to write. The archive that the code came from stays open: a traceback is made from it.
+    The `log` is for the parent to write. The archive with the code stays open: tracebacks read it.
     """
     with os.fdopen(remains, encoding="utf-8") as file:
         give_up([(path, access) for path, access in json.load(file)])
-    # Only now: importing PyTorch starts threads, which would keep what has not been given up.
+    # Only now: importing PyTorch starts threads, which would keep the rights.
     from evaluator.worker import copying
 
     os.close(log)

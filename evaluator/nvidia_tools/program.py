@@ -1,7 +1,7 @@
-"""The confined program: one of NVIDIA's tools, and as its child a fresh Python that becomes a worker.
+"""The confined program: one of NVIDIA's tools, with a fresh Python as its child, which becomes a worker.
 
-The child's code travels as an archive in memory: nothing of the project has to be visible in the sandbox. Descriptors have fixed numbers,
-and the tool hands them on.
+The child's code is an archive in memory, so nothing of the project has to be visible in the sandbox. Descriptors have fixed numbers, and
+the tool passes them on.
 """
 
 import io
@@ -22,9 +22,9 @@ from evaluator.sandbox.view import PROJECT_ROOT
 CHANNEL, LOG, CODE, REMAINS = range(FIRST_DESCRIPTOR, FIRST_DESCRIPTOR + 4)
 """Numbers of the descriptors, in the order in which they are given."""
 MAX_LOG_BYTES = 4 << 20
-"""Read of a log."""
+"""Maximum size of a log that is read."""
 LOG_PATH = f"/proc/self/fd/{LOG}"
-"""Where the tool is to write."""
+"""The tool's output file."""
 _PACKAGES = (
     "evaluator/sandbox",
     "evaluator/worker",
@@ -40,7 +40,7 @@ _INSIDE = (
 
 @dataclass
 class Given:
-    """The descriptors of one run, besides the channel; to be closed."""
+    """The descriptors of one run, besides the channel; close it after use."""
 
     log: int
     """A memory file that the tool writes to."""
@@ -59,7 +59,7 @@ class Given:
         return {"log": self.log, "code": self.code, "remains": self.remains}
 
     def written(self) -> str:
-        """The log as far as it has been written, and will be read."""
+        """The log so far, up to MAX_LOG_BYTES."""
         return os.pread(self.log, MAX_LOG_BYTES, 0).decode(errors="replace")
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ def program(
     level: Level,
     gpu_minor: int | None = None,
 ) -> tuple[Program, list[tuple[str, int]]]:
-    """The program that the tool's `words` begin, and what its child may do at `level`. Raises SandboxUnavailable."""
+    """The program that the tool's `words` begin, and the rights of its child at sandbox `level`. Raises SandboxUnavailable."""
     inside = _INSIDE.format(channel=CHANNEL, log=LOG, code=CODE, remains=REMAINS)
     made = Program(
         argv=(*words, sys.executable, "-B", "-c", inside),
@@ -104,7 +104,7 @@ def program(
 
 
 def _environment() -> dict[str, str]:
-    """What a cold Python needs, and PyTorch."""
+    """Variables for a cold Python and PyTorch."""
     search = [path for path in sys.path if path and not Path(path).is_relative_to(PROJECT_ROOT)]
     passed = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if os.environ.get(name)}
     return {

@@ -1,1 +1,1 @@
-"""Nsight Compute (ncu) over the kernels of one call: what is asked of it, what it writes, and the figures that follow."""
+"""Nsight Compute (ncu) over the kernels of one call: its command line, its output, and the figures that follow."""

@@ -1,4 +1,4 @@
-"""From a row of ncu's numbers to the figures of one kernel."""
+"""Converts a row of ncu's numbers to the figures of one kernel."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -12,9 +12,9 @@ from evaluator.results.evidence.profile import Limit
 
 MAX_STALLS = 3
 ISSUED_A_CYCLE = 4
-"""Instructions that a multiprocessor issues in a cycle at the most: one for each of its four parts, since Volta."""
+"""Maximum instructions that a multiprocessor issues per cycle: one for each of its four parts, since Volta."""
 WHOLE = 0.995
-"""An occupancy limit from here on is none."""
+"""From this occupancy on, no limit is reported."""
 _REASON = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NO_STALL = "selected"
 """The warp issued an instruction."""
@@ -48,7 +48,7 @@ def figures(row: Row, own: Collection[str] = ()) -> KernelProfile:
 
 
 def _share(values: Mapping[str, float], name: str) -> float | None:
-    """At most 1: counters of different passes may come to a little more."""
+    """At most 1: counters of different passes may exceed it slightly."""
     return min(values[name], 1.0) if name in values else None
 
 
@@ -57,7 +57,7 @@ def _count(values: Mapping[str, float], name: str) -> int | None:
 
 
 def _limited_by(values: Mapping[str, float]) -> tuple[Limit, ...]:
-    """All that permit the fewest blocks on a multiprocessor."""
+    """All limits that allow the fewest blocks on a multiprocessor."""
     blocks = {called: values[name] for name, called in tool.LIMITS.items() if name in values}
     return tuple(cast("Limit", called) for called, count in blocks.items() if count == min(blocks.values()))
 

@@ -1,8 +1,8 @@
-"""What ncu writes with `--csv --page raw`, read into rows of numbers.
+"""Parses ncu's output with `--csv --page raw` into rows of numbers.
 
-The log is written by a process that shares its memory with the submission, so it is a claim. Its size is bounded by who hands it in; here
-rows, names and numbers are. Lines that begin with `==` are messages. The rest is a table: names of metrics, their units, then one row for
-each profiled launch. A log that breaks off counts as far as it goes.
+A process that shares its memory with the submission writes the log, so it is a claim. The caller limits its size; this module limits rows,
+names and numbers. Lines that begin with `==` are messages. The rest is a table: names of metrics, their units, then one row per profiled
+launch. A truncated log counts as far as it goes.
 """
 
 import csv
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 MAX_ROWS = 64
 MAX_COLUMNS = 1000
-"""326 with ncu of CUDA 13.0, which adds all attributes of the device."""
+"""ncu of CUDA 13.0 has 326: it adds all attributes of the device."""
 MAX_NAME_CHARS = 400
 MAX_REMARKS = 4
 LARGEST = 1e18
-"""No time, size or count of one kernel comes near it."""
+"""No time, size or count of one kernel comes near this."""
 REFUSED = "ERR_NVGPUCTRPERM"
-"""What the driver says where a user may not read performance counters."""
+"""The driver's message if a user may not read performance counters."""
 _KERNEL, _GRID, _BLOCK = "Kernel Name", "Grid Size", "Block Size"
 _PASSES = "profiler__replayer_passes"
 _ERROR = re.compile(r"==(?:ERROR|WARNING)== .")
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*|\d*)(?:\.\d*)?(?:[eE][+-]?\d{1,3})
 _TIMES = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
 _SIZES = {"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
 FACTORS: Mapping[str, float] = {**_TIMES, **_SIZES, **{f"{unit}/block": factor for unit, factor in _SIZES.items()}, "%": 0.01}
-"""To milliseconds, bytes and shares; what has another unit is a count and stays as it is."""
+"""Factors to milliseconds, bytes and shares; values with other units are counts and stay unchanged."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Row:
     grid: tuple[int, int, int] | None
     block: tuple[int, int, int] | None
     values: Mapping[str, float] = field(default_factory=dict)
-    """By metric: milliseconds, bytes, shares and counts, finite and not negative. What was not measured is missing."""
+    """By metric: milliseconds, bytes, shares and counts, finite and not negative. Values that were not measured are missing."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that a log holds."""
+    """The content of a log."""
 
     rows: tuple[Row, ...] = ()
     refused: bool = False
@@ -53,7 +53,7 @@ class Report:
 
     @property
     def passes(self) -> int | None:
-        """Of one launch, at the most."""
+        """Maximum per launch."""
         return max((int(row.values[_PASSES]) for row in self.rows if _PASSES in row.values), default=None)
 
 
@@ -72,7 +72,7 @@ def read(text: str) -> Report:
 
 
 def clean(text: str) -> str:
-    """A name or a message without control characters, cut."""
+    """A name or message without control characters, limited in length."""
     plain = "".join(character for character in text if character.isprintable())
     return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 1] + "…"
 
@@ -81,7 +81,7 @@ def _rows(lines: list[str]) -> tuple[Row, ...]:
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID",') and f'"{_KERNEL}"' in line), None)
     if start is None:
         return ()
-    # Newlines within quotes are a kernel's name; strict, so that a row that breaks off in the middle is told from a whole one.
+    # Newlines within quotes belong to a kernel's name; strict, so that an incomplete row is detected.
     reader = csv.reader((f"{line}\n" for line in lines[start:]), strict=True)
     found: list[Row] = []
     try:
@@ -106,7 +106,7 @@ def _row(header: list[str], units: list[str], cells: list[str]) -> Row:
 
 
 def _value(text: str, unit: str) -> float | None:
-    """A number as in `1,234.5`; None for `n/a`, and for what is no size of anything."""
+    """A number such as `1,234.5`; None for `n/a`, and for anything that can't be a size."""
     words = text.split()
     if not words or len(words[0]) > 40 or not _NUMBER.fullmatch(words[0]):
         return None

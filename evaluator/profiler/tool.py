@@ -1,8 +1,8 @@
 """ncu on this machine, and its command line.
 
-It replays each kernel, once for each pass: what a kernel may have written is put back before it runs again. Putting back gigabytes takes
-longer than the kernel, so that few metrics are asked for, which fit into about ten passes. Stalls are sampled, all reasons in one pass;
-to count them would take a pass for every few.
+It replays each kernel once per pass: memory that a kernel may have written is restored before the next. Restoring gigabytes takes longer
+than the kernel, so only few metrics are asked for, which fit into about ten passes. Stalls are sampled, all reasons in one pass; counting
+them would take a pass for every few.
 """
 
 import re
@@ -16,7 +16,7 @@ from evaluator.nvidia_tools.program import LOG_PATH
 
 PROGRAM = "ncu"
 MAX_KERNELS = 16
-"""Launches of one call that are profiled, the first ones."""
+"""Number of launches of one call to profile, from the first."""
 DURATION = "gpu__time_duration.sum"
 MEMORY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 ARITHMETIC = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -33,25 +33,25 @@ LIMITS = {
     "launch__occupancy_limit_warps": "block size",
     "launch__occupancy_limit_blocks": "blocks",
 }
-"""Blocks on a multiprocessor by each limit, and what it is called here."""
+"""Blocks on a multiprocessor by each limit, and Assay's name for it."""
 STALLS = "group:smsp__pcsamp_warp_stall_reasons"
 STALL = "smsp__pcsamp_warps_issue_stalled_"
-"""What the names of the group's metrics begin with; each is a number of samples."""
+"""Prefix of the group's metrics; each is a number of samples."""
 METRICS = (
     *(DURATION, MEMORY, ARITHMETIC, OCCUPANCY, OCCUPANCY_LIMIT, L2_HITS, READ, WRITTEN),
     *(INSTRUCTIONS, PER_CYCLE, REGISTERS, *SHARED, *LIMITS, STALLS),
 )
 _NAME = re.compile(r"(?!_Z)[A-Za-z_][A-Za-z0-9_]*")
-"""A plain name; those that begin with `_Z` are mangled, and ncu gives them in another form."""
+"""A plain name; ncu prints mangled ones, which begin with `_Z`, in another form."""
 _PORTS = range(20_000, 60_000)
-"""Where the sandbox is not alone on the network, ncu and its child meet at one of these ports."""
+"""ncu and its child meet at one of these ports if the sandbox shares the network."""
 _INSTALLED = "/opt/nvidia/nsight-compute"
-"""Where a script in the toolkit's bin folder may find the program proper; else it lies in the toolkit."""
+"""Where a script in the toolkit's bin folder may find the actual program; otherwise it is in the toolkit."""
 
 
 @dataclass(frozen=True)
 class Profiler:
-    """An ncu that answered when it was asked for its version."""
+    """An ncu that reported its version."""
 
     program: str
     """Absolute path."""
@@ -59,7 +59,7 @@ class Profiler:
 
     @property
     def readonly_paths(self) -> tuple[str, ...]:
-        """What a confined program has to see to run it."""
+        """Paths that a confined program needs to run it."""
         program = Path(self.program)
         own = (program, program.resolve(), program.resolve().parent)
         beside = (path for each in own[:2] for path in sorted(each.parent.parent.glob("nsight-compute*")))
@@ -72,11 +72,11 @@ def find() -> Profiler:
 
 
 def command(profiler: Profiler, kernels: Iterable[str] = ()) -> tuple[str, ...]:
-    """ncu's part of the command line; what it is to run follows.
+    """ncu's part of the command line; the program to run follows.
 
-    It profiles what is launched between cudaProfilerStart and cudaProfilerStop: of `kernels`, bare names, alone where there are any.
-    Caches are flushed before each pass, as before each timed call, so that passes are alike. The clock is left as it is: to hold it at its
-    base would measure another device than the timing, and takes rights.
+    It profiles launches between cudaProfilerStart and cudaProfilerStop; only those of `kernels`, bare names, if any are given. Caches are
+    flushed before each pass, as before each timed call, so that passes are alike. The clock is not locked to its base: then the device
+    would differ from the timed one, and locking needs rights.
     """
     named = pattern(kernels)
     return (
@@ -90,7 +90,7 @@ def command(profiler: Profiler, kernels: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def pattern(kernels: Iterable[str]) -> str:
-    """A regular expression that finds one of these bare names in a kernel's whole name; empty where one of them is no plain name."""
+    """A regular expression that finds one of these bare names in a kernel's full name; empty if one is not a plain name."""
     names = sorted(set(kernels))
     if not names or not all(_NAME.fullmatch(name) for name in names):
         return ""

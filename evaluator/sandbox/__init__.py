@@ -1,10 +1,10 @@
-"""How untrusted code is confined: a warm parent forks programs into a sandbox, and a judge holds each by a handle.
+"""Confines untrusted code: the sandbox's fork server forks programs into a sandbox, and a judge holds each by a handle.
 
     with Zygote.start(("evaluator.worker.server",), best_level()) as zygote:
         confined = zygote.start_program(Program(entry="evaluator.worker.server:main"), {"channel": fd})
         ended = confined.wait(30.0)
 
-`python -m evaluator.sandbox check` says what this machine gives.
+`python -m evaluator.sandbox check` lists the sandbox levels that work here.
 """
 
 from evaluator.sandbox.client import Zygote

@@ -1,4 +1,4 @@
-"""Say what of the sandbox this machine gives: `python -m evaluator.sandbox check`. Exit code 0 where there is a level, else 1."""
+"""List the sandbox levels that work on this machine: `python -m evaluator.sandbox check`. Exit code 0 if one does, else 1."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ PROGRAM = "python -m evaluator.sandbox"
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
-        prog=program, description="Says which levels of confinement this machine gives. Exit code 0 where there is one, else 1."
+        prog=program, description="Say which sandbox levels work on this machine. Exit code 0 if one does, else 1."
     )
     this.add_argument("action", nargs="?", choices=["check"], default="check", help="what to do (may be left out)")
     return this
@@ -35,7 +35,7 @@ def _text(report: LevelReport) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0 where there is a level, else 1."""
+    """Returns the exit code: 0 if a sandbox level works, else 1."""
     parser(program).parse_args(arguments)
     report = probe()
     sys.stdout.write(_text(report))

@@ -1,4 +1,4 @@
-"""The cores that a program may run on: what a process forks, and every thread that it starts, begins with its own."""
+"""The CPU cores that a program may run on: processes and threads inherit them from the thread that starts them."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @contextmanager
 def kept_to(cores: Sequence[int]) -> Iterator[None]:
-    """Keep this thread, and what it starts meanwhile, to these cores; where there are none given, to those that it has.
+    """Keep this thread, and processes that it starts meanwhile, on these cores; without any, on its current ones.
 
-    Raises OSError where this process may use none of them.
+    Raises OSError if this process may use none of them.
     """
     before = os.sched_getaffinity(0)
     if cores:
@@ -23,7 +23,7 @@ def kept_to(cores: Sequence[int]) -> Iterator[None]:
 
 
 def cores_of(pids: Iterable[int]) -> set[int]:
-    """All cores that a thread of these processes may run on."""
+    """All cores that any thread of these processes may run on."""
     found: set[int] = set()
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The judge's side of the zygote: start one, share it between processes, ask it to run programs."""
+"""The judge's side of the sandbox's fork server (zygote): starts one, shares it between processes, has it run programs."""
 
 import json
 import os
@@ -18,11 +18,11 @@ _START_WITHIN_S = 120.0
 _END_WITHIN_S = 5.0
 _PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _SET = {
-    # One thread, so that a fork is sound; and no CUDA call in the parent, after which CUDA would not start in its children.
+    # One thread, so that forking is safe; and no CUDA call in the parent, after which CUDA would not start in its children.
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    # OpenMP threads that spin while they wait take the processor from the other worker, whose turn it is.
+    # OpenMP threads that busy-wait take cores from the other worker, whose turn it is.
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "0",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
@@ -31,28 +31,28 @@ _SET = {
 
 
 class Zygote:
-    """The way to a warm parent. `start` makes one; copies around the same socket, in this process or another, use it too.
+    """A connection to a fork server. `start` makes one; copies with the same socket, in this process or another, use it too.
 
-    Goes through multiprocessing's pickling; a copy that arrives there does not end the zygote when closed, unless it is the last.
+    Can be pickled by multiprocessing; closing such a copy ends the fork server only if it is the last.
     """
 
     def __init__(self, channel: socket.socket, level: Level) -> None:
-        """Take over a socket to a zygote that was started elsewhere, at `level`."""
+        """Take over a socket to a fork server that was started elsewhere, at sandbox `level`."""
         self.socket = channel
         self.level = level
         self.threads: int | None = None
-        """Threads of the warm parent; more than one is a risk in every fork. None in a copy."""
+        """Threads of the fork server; more than one is a risk in every fork. None in a copy."""
         self.memory_limited_by: str | None = None
-        """What keeps the memory limit: cgroup v2, cgroup v1 or watch. None in a copy."""
+        """What enforces the memory limit: cgroup v2, cgroup v1 or watch. None in a copy."""
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
 
     @classmethod
     def start(cls, modules: Iterable[str], level: Level | None, env: Mapping[str, str] | None = None) -> Self:
-        """Start a warm parent that imports `modules`, with `env` on top of a small clean environment; returns when it is ready.
+        """Start a fork server that imports `modules`, with `env` added to a small clean environment; returns when it is ready.
 
-        `level` is mostly that of `level_choice.best_level`, which is None where this machine gives none.
-        A library for warm entries goes into `env` as LD_PRELOAD. Raises SandboxUnavailable where there is no level, or the start fails.
+        `level` usually comes from `level_choice.best_level`, which is None if no level works here. A library for warm entries goes into
+        `env` as LD_PRELOAD. Raises SandboxUnavailable if there is no level, or the start fails.
         """
         zygote = cls.launch(modules, level, env)
         zygote.await_ready()
@@ -60,9 +60,9 @@ class Zygote:
 
     @classmethod
     def launch(cls, modules: Iterable[str], level: Level | None, env: Mapping[str, str] | None = None) -> Self:
-        """As `start`, but returns while it still imports: `await_ready` comes before anything else but `close`."""
+        """Like `start`, but returns while it imports: call `await_ready` before anything but `close`."""
         if level is None:
-            raise SandboxUnavailable("this machine gives no level of confinement; `python -m evaluator.sandbox check` says why")
+            raise SandboxUnavailable("no sandbox level works on this machine; `python -m evaluator.sandbox check` says why")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), level, *modules]
         zygote = cls(ours, level)
@@ -78,10 +78,10 @@ class Zygote:
         return zygote
 
     def await_ready(self) -> None:
-        """Wait until it has imported its modules. Raises SandboxUnavailable where it fails in that."""
+        """Wait until it has imported its modules. Raises SandboxUnavailable if that fails."""
         ready, _, _ = select.select([self.socket], [], [], _START_WITHIN_S)
         message = self.socket.recv(4096) if ready else b""
-        answer: dict[str, Any] = json.loads(message) if message else {"error": "the zygote did not start"}
+        answer: dict[str, Any] = json.loads(message) if message else {"error": "the sandbox's fork server did not start"}
         if "error" in answer:
             self.close()
             raise SandboxUnavailable(answer["error"])
@@ -89,23 +89,23 @@ class Zygote:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the zygote; None in a copy."""
+        """Process id of the fork server; None in a copy."""
         return self._process.pid if self._process else None
 
     @property
     def alive(self) -> bool:
-        """Whether the zygote still runs. Raises ValueError in a copy, which can't tell."""
+        """Whether the fork server still runs. Raises ValueError in a copy, which can't tell."""
         if self._process is None:
-            raise ValueError("only the process that started a zygote can tell")
+            raise ValueError("only the process that started the fork server can tell")
         hangup = select.poll()
-        hangup.register(self.socket, 0)  # POLLHUP is told unasked: a killed process closes its end before it can be waited for
+        hangup.register(self.socket, 0)  # POLLHUP is always reported: a killed process closes its end before it can be waited for
         return self._process.poll() is None and not hangup.poll(0)
 
     def start_program(self, program: Program, fds: Mapping[str, int] | None = None) -> Confined:
-        """Start `program`; returns at once, what fails later is raised by `Confined.wait`.
+        """Start `program`; returns at once, and `Confined.wait` raises later failures.
 
-        `fds` become open descriptors in it, numbered from 3 in their order; an entry gets the numbers by name. The caller's own stay open.
-        Raises SandboxUnavailable where the zygote is gone.
+        `fds` become open descriptors in it, numbered from 3 in order; an entry gets the numbers by name. The caller's own stay open. Raises
+        SandboxUnavailable if the fork server is gone.
         """
         fds = dict(fds or {})
         control, control_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -118,14 +118,14 @@ class Zygote:
                 sent = [specification, control_end.fileno(), stdout_end, stderr_end, *fds.values()]
                 socket.send_fds(self.socket, [b"run"], sent)
             except (BrokenPipeError, ConnectionResetError) as error:
-                raise SandboxUnavailable("the zygote is gone") from error
+                raise SandboxUnavailable("the sandbox's fork server has ended") from error
             finally:
                 for descriptor in (specification, stdout_end, stderr_end):
                     os.close(descriptor)
         return confined
 
     def close(self) -> None:
-        """Close this copy; in the process that started it, this also ends the zygote, and with it every program that still runs."""
+        """Close this copy. In the process that started it, this also ends the fork server and every program that still runs."""
         self.socket.close()
         if self._process is None or self._owner != os.getpid():
             return
@@ -147,7 +147,7 @@ class Zygote:
 
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Nothing of ours that a program could find in the memory it inherits: only what Python and CUDA need to start."""
+    """Only what Python and CUDA need to start: a program can read the memory that it inherits."""
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     search = os.pathsep.join(dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
     return {**passed, **_SET, "HOME": "/tmp", "PYTHONPATH": search, **extra}

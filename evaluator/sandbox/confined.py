@@ -1,4 +1,4 @@
-"""A judge's hold on one confined program."""
+"""A judge's handle of one confined program."""
 
 import json
 import os
@@ -20,11 +20,11 @@ _PIECE_BYTES = 65536
 class Confined:
     """A program that runs, or ran, in the sandbox. Close it, or use it as a context manager.
 
-    A program whose handle is lost, by garbage collection or with its judge's process, is killed.
+    If its handle is lost, by garbage collection or with its judge's process, the program is killed.
     """
 
     def __init__(self, level: Level, control: socket.socket, stdout: int, stderr: int, output_bytes: int) -> None:
-        """Takes over the socket to the supervisor and the reading ends of the program's output pipes."""
+        """Takes over the socket to the supervisor and the read ends of the program's output pipes."""
         self.level = level
         self._control = control
         self._lock = threading.Lock()
@@ -35,18 +35,18 @@ class Confined:
         self._drain.start()
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the program has ended, or could not be started."""
+        """A descriptor that becomes readable when the program has ended, or failed to start."""
         return self._control.fileno()
 
     @property
     def exit(self) -> Exit | None:
-        """How it ended, once `wait` has seen that."""
+        """How it ended, once `wait` has returned that."""
         return self._exit
 
     def wait(self, timeout_s: float | None) -> Exit | None:
-        """Wait until it has ended, with everything that it started; None when it has not within `timeout_s` (None: for ever).
+        """Wait until it and all that it started have ended; None if they have not within `timeout_s` (None: for ever).
 
-        Raises SandboxUnavailable where its confinement failed or its supervisor was lost.
+        Raises SandboxUnavailable if its confinement failed or its supervisor was lost.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._lock:
@@ -75,25 +75,25 @@ class Confined:
         return True
 
     def kill(self) -> None:
-        """SIGKILL the whole tree; returns at once, and `wait` tells when it is done. May be called again, and after the end."""
+        """SIGKILL the whole tree; returns at once, and `wait` tells when it is done. May be called repeatedly, also after the end."""
         try:
             self._control.shutdown(socket.SHUT_WR)
-        except OSError:  # the supervisor has ended, or we have closed
+        except OSError:  # the supervisor has ended, or this handle is closed
             return
 
     def output(self) -> tuple[str, str]:
-        """What it wrote to standard output and error so far; after its end, all that is kept of it."""
+        """Its standard output and error so far; after its end, all that is kept of them."""
         if self._exit is not None or self._error is not None:
             self._drain.join(_CLOSE_WITHIN_S)
         stdout, stderr = (output.text() for output in self._outputs)
         return stdout, stderr
 
     def close(self) -> None:
-        """Kill it, wait until nothing is left of it, and free what it held here."""
+        """Kill it, wait until all its processes are gone, and free its resources here."""
         if self._control.fileno() < 0:
             return
         self.kill()
-        with suppress(SandboxUnavailable):  # `wait` keeps the error for the callers that need it
+        with suppress(SandboxUnavailable):  # `wait` stores the error for the callers that need it
             self.wait(_CLOSE_WITHIN_S)
         self._control.close()
         self._drain.join(_CLOSE_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Where the level of confinement is chosen: each level is tried by running a program at it."""
+"""Chooses the sandbox level: each is tried by running a program at it."""
 
 import shutil
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ _TRIAL_WITHIN_S = 20.0
 
 @dataclass(frozen=True)
 class LevelTrial:
-    """Whether one level can be had."""
+    """Whether one level works here."""
 
     level: Level
     available: bool
     reason: str
-    """Why not; empty where it can."""
+    """Why it does not; empty if it does."""
     memory_limited_by: str = ""
     """cgroup v2, cgroup v1 or watch."""
 
 
 @dataclass(frozen=True)
 class LevelReport:
-    """What of the sandbox this machine gives."""
+    """Results of all sandbox trials on this machine."""
 
     trials: tuple[LevelTrial, ...]
-    """One for each level but NONE, strongest first."""
+    """One for each level except NONE, strongest first."""
     landlock_abi: int
     seccomp: bool
     bubblewrap: str | None
@@ -37,13 +37,13 @@ class LevelReport:
 
     @property
     def best(self) -> Level | None:
-        """The strongest level to be had."""
+        """The strongest level that works."""
         return next((trial.level for trial in self.trials if trial.available), None)
 
 
 @cache
 def try_level(level: Level) -> LevelTrial:
-    """Run a program that does nothing at `level`; the answer is kept for the life of this process."""
+    """Run a program that does nothing at `level`; the result is kept while this process lives."""
     reason, limited_by = "", ""
     try:
         with Zygote.start((), level) as zygote:
@@ -58,7 +58,7 @@ def try_level(level: Level) -> LevelTrial:
 
 
 def best_level() -> Level | None:
-    """The strongest level that this machine gives; None where there is none. Never NONE."""
+    """The strongest level that works on this machine; None if there is none. Never NONE."""
     return next((level for level in _STRONGEST_FIRST if try_level(level).available), None)
 
 

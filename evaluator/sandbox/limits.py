@@ -1,4 +1,4 @@
-"""How much one confined program may use."""
+"""Resource limits of one confined program."""
 
 import resource
 from dataclasses import dataclass
@@ -19,19 +19,18 @@ class Limits:
     """Size of one file that it writes."""
     open_files: int = 4096
     cpu_s: int = 3600
-    """Processor time of one process."""
+    """CPU time of one process."""
     tmp_bytes: int = 2 * _GIB
-    """Size of its /tmp, and of its /dev/shm, where they are its own; elsewhere of its private directory, beyond which the tree is killed
-    and `Exit.disk_exceeded` is set."""
+    """Size of its own /tmp and of its own /dev/shm. Without these, size of its private directory: beyond it the tree is killed and
+    `Exit.disk_exceeded` is set."""
     output_bytes: int = 256 << 10
-    """What is kept of standard output, and of standard error."""
+    """Bytes kept of standard output, and of standard error."""
 
 
 def apply_rlimits(limits: Limits, *, processes: int) -> None:
     """Set the limits that the kernel keeps per process; `processes` is RLIMIT_NPROC, which counts per user.
 
-    Address space is left alone: CUDA reserves far more of it than there is memory. So is RLIMIT_DATA; memory is kept by a cgroup or
-    by the supervisor's watch.
+    Address space has no limit: CUDA reserves far more than there is memory. Nor has RLIMIT_DATA; a cgroup or the supervisor limits memory.
     """
     _lower(resource.RLIMIT_NPROC, processes)
     _lower(resource.RLIMIT_FSIZE, limits.file_bytes)
@@ -48,7 +47,7 @@ def _lower(kind: int, soft: int, *, hard: int | None = None) -> None:
 
 
 def threads_of_user(uid: int) -> int:
-    """Threads that run as `uid` now: what RLIMIT_NPROC is compared with outside a user namespace of one's own."""
+    """Threads that run as `uid` now: the count for RLIMIT_NPROC outside an own user namespace."""
     count = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

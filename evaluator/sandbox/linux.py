@@ -1,4 +1,4 @@
-"""System calls and constants of Linux that Python's standard library does not offer.
+"""Linux system calls and constants that Python's standard library lacks.
 
 Every function raises OSError with the kernel's errno. Architectures: x86_64 and aarch64.
 """
@@ -24,7 +24,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWN
 CLONE_NEW_ANY = 0x7E020000
 """Every CLONE_NEW* flag that clone(2) takes."""
 CLONE_NEWTIME = 0x80
-"""For unshare(2) alone: in the flags of clone(2) it is part of a signal's number."""
+"""Only for unshare(2): in clone(2) this flag is part of a signal's number."""
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
@@ -45,7 +45,7 @@ _KEYCTL_JOIN_SESSION_KEYRING = 1
 
 
 def machine() -> str:
-    """The machine's architecture as uname tells it."""
+    """The machine's architecture, from uname."""
     return _MACHINE
 
 
@@ -105,7 +105,7 @@ def set_mount_attributes(path: str, attributes: int, *, recursive: bool = True) 
         if error.errno != errno.ENOSYS:
             raise
         for point in mount_points_below(path) if recursive else [path]:
-            # A user namespace may not take away flags that the mount had outside of it, so the old ones are given again.
+            # A user namespace may not remove flags that the mount had outside it, so the old ones are set again.
             mount(None, point, None, MS_REMOUNT | MS_BIND | attributes | _kept_flags(point))
 
 
@@ -120,7 +120,7 @@ class Mount:
     """One line of /proc/self/mountinfo."""
 
     root: str
-    """What of its file system is mounted."""
+    """The part of its file system that is mounted."""
     point: str
     kind: str
     super_options: frozenset[str]
@@ -148,7 +148,7 @@ def die_with_parent(number: signal.Signals) -> None:
 
 
 def new_session_keyring() -> None:
-    """Leave the keys of the process that started us behind; does nothing on a kernel without keys."""
+    """Leave the keyring of the process that started this one; does nothing on a kernel without keys."""
     try:
         syscall(_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
     except OSError as error:
@@ -157,12 +157,12 @@ def new_session_keyring() -> None:
 
 
 def drop_bounding_set() -> None:
-    """Take every capability out of the bounding set, where the right to do so is held."""
+    """Remove every capability from the bounding set, if this process may."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError as error:
-            if error.errno in (errno.EINVAL, errno.EPERM):  # past the last capability of this kernel, or nothing to drop it with
+            if error.errno in (errno.EINVAL, errno.EPERM):  # past the last capability of this kernel, or without the right to drop it
                 return
             raise
 

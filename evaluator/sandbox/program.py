@@ -1,4 +1,4 @@
-"""The vocabulary of the sandbox: levels, what is to be run, and how it ended."""
+"""The sandbox's data types: levels, the program to run, and how it ended."""
 
 import signal
 from dataclasses import asdict, dataclass, field
@@ -9,40 +9,40 @@ from evaluator.sandbox.limits import Limits
 
 
 class Level(StrEnum):
-    """How well a program is confined, strongest first."""
+    """Sandbox level, strongest first."""
 
     NAMESPACES = "namespaces"
-    """Forked warm into its own mount, PID, IPC, network and UTS (as an ordinary user: also user) namespaces and a root of its own."""
+    """Forked warm into its own mount, PID, IPC, network and UTS (as an ordinary user: also user) namespaces and its own root."""
     BUBBLEWRAP = "bubblewrap"
-    """The same view of the machine, built by bubblewrap around a cold start."""
+    """NAMESPACES' view of the machine, by bubblewrap with a cold start."""
     LANDLOCK = "landlock"
-    """The host's namespaces; files by Landlock, other processes out of reach by user id or Landlock's scopes."""
+    """The host's namespaces; Landlock restricts files, and other processes are protected by user id or Landlock's scopes."""
     NONE = "none"
-    """Resource limits and a session of its own, nothing else; only where it is asked for by name."""
+    """Only resource limits and an own session; used only if asked for by name."""
 
 
 class SandboxUnavailable(RuntimeError):  # noqa: N818 - it names a state of the machine, and is part of the public interface
-    """A level that this machine does not give, or a program whose confinement failed or was lost: never the program's own fault."""
+    """A sandbox level does not work here, or a program's confinement failed or was lost: never the program's own fault."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to run and what it may see. Either `entry` or `argv` is given."""
+    """A program to run and its view. Give either `entry` or `argv`."""
 
     entry: str | None = None
-    """`module:function` of a module that the zygote imported; called as `function(fds)`, its int or None is the exit code."""
+    """`module:function` of a module that the fork server imported; called as `function(fds)`, its int or None is the exit code."""
     argv: tuple[str, ...] = ()
     """A command, with its absolute path or found on the PATH of `env`."""
     env: dict[str, str] = field(default_factory=dict)
-    """The whole environment, on top of PATH, HOME, TMPDIR and LANG."""
+    """The whole environment, in addition to PATH, HOME, TMPDIR and LANG."""
     readonly: tuple[str, ...] = ()
-    """Host paths visible read-only at the same path, besides the system's and Python's. When the zygote is root the program is another
-    user, so what lies there must be readable by everybody (their parents need not be)."""
+    """Host paths visible read-only at the same path, besides the system's and Python's. If the fork server is root, the program is another
+    user, so everybody must be able to read these files (not their parents)."""
     writable: tuple[str, ...] = ()
-    """Host directories visible read-write at the same path; several programs may share one. When the zygote is root they become writable
-    for a group of the sandbox's own, and the files that a program leaves there belong to its user id."""
+    """Host directories visible read-write at the same path; several programs may share one. If the fork server is root, they become
+    writable for a group of the sandbox's own, and files that a program leaves there belong to its user id."""
     hidden: tuple[str, ...] = ()
-    """Host paths that are covered, where they would be visible by the above."""
+    """Host paths to hide that the above would show."""
     gpu: bool = False
     """Whether it gets NVIDIA's device nodes."""
     gpu_minor: int | None = None
@@ -50,15 +50,15 @@ class Program:
     limits: Limits = field(default_factory=Limits)
     lax: bool = False
     """At level `landlock`: whether its sockets may reach an address, and all of /proc be read, as a tool needs that talks to its own child.
-    A tool that runs untrusted code has that code's process give both up first (`evaluator.sandbox.levels.strict`)."""
+    If a tool runs untrusted code, that code's process gives up both first (`evaluator.sandbox.levels.strict`)."""
     cores: tuple[int, ...] = ()
-    """The cores that all its threads run on, which it can't change where there is a system call filter; empty for those of the zygote."""
+    """The cores that all its threads run on; a system call filter, if any, keeps it from changing them. Empty for the fork server's."""
     preload: str | None = None
-    """A library in LD_PRELOAD for `argv` and for cold starts; a warm entry has what the zygote was started with."""
+    """A library in LD_PRELOAD for `argv` and for cold starts; a warm entry has the fork server's."""
 
     def __post_init__(self) -> None:
         if (self.entry is None) == (not self.argv):
-            raise ValueError("a program has an entry or a command, and not both")
+            raise ValueError("give a program either an entry or a command")
 
     def to_json(self) -> dict[str, Any]:
         """The program as plain data."""
@@ -80,13 +80,13 @@ class Exit:
     signal: str | None = None
     """Name of the signal that ended it, as in SIGSEGV."""
     memory_exceeded: bool = False
-    """Whether it was killed, or one of its processes was, for passing `Limits.memory_bytes`."""
+    """Whether it, or one of its processes, was killed for exceeding `Limits.memory_bytes`."""
     disk_exceeded: bool = False
-    """Whether it was killed because its private directory passed `Limits.tmp_bytes`; where that is a file system, writing fails instead."""
+    """Whether it was killed because its private directory exceeded `Limits.tmp_bytes`; if that is a file system, writing fails instead."""
 
     @classmethod
     def from_wait_status(cls, status: int, *, memory_exceeded: bool = False, disk_exceeded: bool = False) -> Self:
-        """From the status that waitpid(2) gives."""
+        """Converts the status from waitpid(2)."""
         number = status & 0x7F
         if not number:
             return cls(status >> 8 & 0xFF, None, memory_exceeded, disk_exceeded)

@@ -1,6 +1,6 @@
-"""The trusted process over one confined program: it starts it, kills it when told or when a limit is passed, cleans up, and reports.
+"""The trusted process above one confined program: starts it, kills it on request or at a limit, cleans up, and reports.
 
-It stays in the host's namespaces, speaks with the judge over one socket (end of file means: kill) and is forked anew for every program.
+It stays in the host's namespaces, talks to the judge over one socket (end of file means: kill) and is forked again for every program.
 """
 
 import json
@@ -27,13 +27,13 @@ from evaluator.sandbox.resources.per_program import WRITERS, ProgramResources, c
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
-"""How often memory and disk are looked at where the kernel does not enforce or tell them."""
+"""How often to check memory and disk that the kernel does not limit."""
 _SWEEP_S = 5.0
 
 
 @dataclass(frozen=True)
 class Request:
-    """One program to be run, as a judge asked for it."""
+    """A judge's request to run one program."""
 
     program: Program
     names: tuple[str, ...]
@@ -45,11 +45,11 @@ class Request:
 
 @dataclass
 class _State:
-    """What the supervisor knows of its child."""
+    """The state of the supervisor's child."""
 
     killed: bool = False
     lost: bool = False
-    """Whether the zygote ended, and the program was killed for that."""
+    """Whether the program was killed because the fork server ended."""
     memory_exceeded: bool = False
     disk_exceeded: bool = False
     status: int | None = None
@@ -71,7 +71,7 @@ def supervise(request: Request, level: Level, parents: Parents, zygote: int) -> 
     finally:
         if sys.exc_info()[0] is not None:
             answer = {"error": traceback.format_exc(limit=4)}
-        with suppress(OSError):  # a judge that has gone away wants no answer
+        with suppress(OSError):  # a judge that has gone away wants no reply
             request.control.send(json.dumps(answer).encode())
         os._exit(0)
 
@@ -87,7 +87,7 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
             namespaces.leave_processes()
         linux.die_with_parent(signal.SIGTERM)
         if os.getppid() != zygote:
-            raise SandboxUnavailable("the zygote ended")
+            raise SandboxUnavailable("the sandbox's fork server ended")
         with kept_to(request.program.cores):
             pid = _start(request, level, resources, entrances, report_end)
         for descriptor in (report_end, request.stdout, request.stderr, *request.given, *entrances):
@@ -101,7 +101,7 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
 
 
 def _read_all(pipe: int) -> bytes:
-    """What has been written, without waiting for more."""
+    """All data written so far, without waiting for more."""
     os.set_blocking(pipe, False)
     text = b""
     with suppress(BlockingIOError):
@@ -111,7 +111,7 @@ def _read_all(pipe: int) -> bytes:
 
 
 def _wake_on_signals() -> int:
-    """A descriptor that becomes readable when a child or the zygote ends."""
+    """A descriptor that becomes readable when a child or the fork server ends."""
     wake, wake_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGCHLD):
@@ -121,7 +121,7 @@ def _wake_on_signals() -> int:
 
 
 def _start(request: Request, level: Level, resources: ProgramResources, entrances: list[int], report: int) -> int:
-    """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
+    """Fork the child; returns the number of process 1 of the namespace, bubblewrap, or the program itself, depending on the level."""
     if level is Level.LANDLOCK and (missing := landlock.shortcoming(landlock.abi(), own_user=resources.user is not None)):
         raise SandboxUnavailable(missing)
     program = request.program
@@ -146,7 +146,8 @@ def _start(request: Request, level: Level, resources: ProgramResources, entrance
 
 
 def _process_limit(level: Level, program: Program) -> int:
-    """RLIMIT_NPROC counts the threads of a user: ours alone where the user is, and since Linux 5.14 in a user namespace of our own."""
+    """RLIMIT_NPROC, which counts the threads of a user: only the program's if it has its own user, or since Linux 5.14 its own user
+    namespace."""
     counted_alone = os.getuid() == 0 or (level in (Level.NAMESPACES, Level.BUBBLEWRAP) and linux.release() >= (5, 14))
     return program.limits.processes + (0 if counted_alone else limits.threads_of_user(os.getuid()))
 
@@ -167,12 +168,12 @@ def _become(body: Callable[[], NoReturn], report: int) -> NoReturn:
 
 
 def _be_first(request: Request, plan: child.ChildPlan, entries: list[view.ViewEntry], entrances: list[int], report: int) -> NoReturn:
-    """Process 1 of the namespace: build the view, fork the program, reap until it ends, and tell how it did."""
+    """Process 1 of the namespace: build the view, fork the program, reap until it ends, and report how."""
     linux.die_with_parent(signal.SIGKILL)
     if _nobody_reads(report):
         raise SandboxUnavailable("the supervisor ended")
     namespaces.enter(entries)
-    linux.prctl(linux.PR_SET_DUMPABLE, 0)  # its descriptors and memory are nothing for the program, which may run as the same user
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)  # the program, which may run as the same user, must not get its descriptors and memory
     worker = _fork(lambda: _be_worker(request, plan, entrances, report), report)
     child.relay(worker, report)
 
@@ -198,7 +199,7 @@ def _be_bubblewrap(request: Request, plan: child.ChildPlan, inside: int, entranc
 
 
 def _watch(state: _State, pid: int, request: Request, resources: ProgramResources, wake: int) -> None:
-    """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory or disk run over."""
+    """Until the child is reaped: kill it when the judge hangs up, the fork server ends, or memory or disk exceed their limits."""
     allowed, group = request.program.limits, resources.group
     directory = disk.Watch(resources.home, allowed.tmp_bytes) if resources.on_shared_disk else None
     poller = select.poll()
@@ -224,7 +225,7 @@ def _watch(state: _State, pid: int, request: Request, resources: ProgramResource
 
 
 def _reap(pid: int) -> int | None:
-    """Reap all children that have ended; the status of `pid` if it is one of them."""
+    """Reap all children that have ended; returns the status of `pid` if it is one of them."""
     status = None
     while True:
         try:
@@ -237,7 +238,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _sweep(group: Group, user: int | None) -> None:
-    """Kill all processes that the program left; those without a parent have become children of this process."""
+    """Kill all remaining processes of the program; those without a parent have become children of this process."""
     deadline = time.monotonic() + _SWEEP_S
     while (left := process_tree.descendants(os.getpid())) and time.monotonic() < deadline:
         group.kill()
@@ -251,7 +252,7 @@ def _sweep(group: Group, user: int | None) -> None:
 
 
 def _kill_all_of(user: int) -> None:
-    """kill(-1) as that user reaches every process of it in one go, which a fork bomb can't outrun."""
+    """kill(-1) as that user reaches all its processes at once, faster than a fork bomb makes new ones."""
     pid = os.fork()
     if not pid:
         try:
@@ -263,9 +264,9 @@ def _kill_all_of(user: int) -> None:
 
 
 def _answer(state: _State, level: Level, report: bytes) -> dict[str, object]:
-    """What the judge is told."""
+    """The reply to the judge."""
     if state.lost:
-        raise SandboxUnavailable("the zygote ended, and the program with it")
+        raise SandboxUnavailable("the sandbox's fork server ended, and the program with it")
     status = state.status or 0
     if report.startswith(child.FAILED) and not state.ended_by_us:
         raise SandboxUnavailable(report[len(child.FAILED) :].decode(errors="replace"))
@@ -275,9 +276,9 @@ def _answer(state: _State, level: Level, report: bytes) -> dict[str, object]:
 
 
 def _relayed(status: int, report: bytes, *, killed: bool) -> int:
-    """The program's own status, told by the process over it; if that was killed first, so was the program."""
+    """The program's own status, reported by its parent; if that was killed first, so was the program."""
     if report.startswith(child.EXITED):
         return int(report[len(child.EXITED) :].split()[0])
     if killed or os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 128 + signal.SIGKILL:
         return int(signal.SIGKILL)
-    raise SandboxUnavailable(f"the process over the program ended with status {status:#x} and did not say how the program did")
+    raise SandboxUnavailable(f"the program's parent ended with status {status:#x} without saying how the program ended")

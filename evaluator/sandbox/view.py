@@ -1,7 +1,7 @@
-"""What a confined program sees of the file system.
+"""The file system that a confined program sees.
 
-The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. A path that no entry
-names is not there: homes, the project, its database, other submissions, /run, /var.
+The view is a list of entries, one path each; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. Paths without an
+entry are not visible: homes, the project, its database, other submissions, /run, /var.
 """
 
 import os
@@ -19,14 +19,14 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _DEV = Path("/dev")
 _GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
 _HARDWARE = "/sys/devices/system"
-"""Counts of processors and memory nodes, which numerical libraries read."""
+"""Counts of CPUs and memory nodes, which numerical libraries read."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 _PROJECT_PARTS = ("evaluator", "db", "reference", "submissions", "benchmarks", "tests", "web", "pipeline.py", "assay.db", ".git")
 _WORKER_HOME = "/tmp"
 
 
 class Kind(StrEnum):
-    """How a path is there."""
+    """How a path is made visible."""
 
     READONLY = "readonly"
     WRITABLE = "writable"
@@ -45,7 +45,7 @@ class ViewEntry:
     """Where the program sees it."""
     kind: Kind
     source: str = ""
-    """Host path without symbolic links; for a LINK its text, for a TEXT the content, for HIDDEN the host path that is covered."""
+    """Host path without symbolic links; for a LINK its target, for a TEXT the content, for HIDDEN the covered host path."""
     size_bytes: int = 0
     """Size of a TMPFS."""
 
@@ -55,7 +55,7 @@ class ViewEntry:
 
 
 def python_paths() -> tuple[str, ...]:
-    """Where this interpreter and its installed packages live."""
+    """Folders of this interpreter and its installed packages."""
     packages = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages") and Path(path).is_dir()]
     return tuple(dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *packages]))
 
@@ -63,7 +63,7 @@ def python_paths() -> tuple[str, ...]:
 def compose(program: Program, user: int, extra: tuple[ViewEntry, ...] = ()) -> list[ViewEntry]:
     """The view of `program` run as `user` (its number inside), parents before children.
 
-    Raises SandboxUnavailable where a path that the program names does not exist.
+    Raises SandboxUnavailable if a path that the program names does not exist.
     """
     entries = {entry.target: entry for entry in _standard(program, user)}
     readonly = [*program.readonly, *([program.preload] if program.preload else [])]
@@ -96,9 +96,9 @@ def _standard(program: Program, user: int) -> Iterator[ViewEntry]:
 
 
 def _bound(path: str, kind: Kind) -> Iterator[ViewEntry]:
-    """A host path at its real place, and also where it was named if its last part is a symbolic link."""
+    """A host path at its real place, and also at its given name if its last part is a symbolic link."""
     if not os.path.exists(path):  # noqa: PTH110
-        raise SandboxUnavailable(f"the program is to see {path}, which does not exist")
+        raise SandboxUnavailable(f"the program needs {path}, which does not exist")
     real = os.path.realpath(path)
     yield ViewEntry(real, kind, real)
     named = Path(path).absolute()
@@ -113,7 +113,7 @@ def _above(entry: ViewEntry, entries: dict[str, ViewEntry]) -> ViewEntry | None:
 
 
 def _without_covered(entries: dict[str, ViewEntry]) -> list[ViewEntry]:
-    """Without what a read-only entry above already shows."""
+    """The entries without those that a read-only entry above already shows."""
     kept: dict[str, ViewEntry] = {}
     for entry in sorted(entries.values(), key=lambda entry: entry.depth):
         above = _above(entry, kept)
@@ -124,7 +124,7 @@ def _without_covered(entries: dict[str, ViewEntry]) -> list[ViewEntry]:
 
 
 def _hidden(program: Program, visible: list[ViewEntry]) -> Iterator[ViewEntry]:
-    """What has to be covered: the program's wishes, and the project's own parts where they lie within something visible."""
+    """Entries that cover the program's hidden paths, and the project's own parts where they would be visible."""
     by_target = {entry.target: entry for entry in visible}
     for path in (*program.hidden, *(str(PROJECT_ROOT / name) for name in _PROJECT_PARTS)):
         real = os.path.realpath(path)

@@ -1,9 +1,9 @@
-"""The warm parent: imports modules once and forks a supervisor for every request.
+"""The sandbox's fork server: imports modules once and forks a supervisor for every request.
 
     python -m evaluator.sandbox.zygote SOCKET LEVEL MODULE...
 
-It is trusted, stays single threaded, never touches CUDA, and ends when the other end of its socket is closed everywhere; supervisors
-and their programs end with it.
+It is trusted, stays single threaded, never touches CUDA, and ends when the other end of its socket is closed everywhere; supervisors and
+their programs end with it.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     _tell(channel, threads=sum(1 for _ in Path("/proc/self/task").iterdir()), memory_limited_by=_limiter(parents))
-    with contextlib.suppress(ConnectionResetError):  # the process that asked has ended before it read that the zygote is ready
+    with contextlib.suppress(ConnectionResetError):  # the process that asked ended before it could read that the fork server is ready
         while True:
             message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
             if not message and not descriptors:

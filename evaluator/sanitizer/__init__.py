@@ -1,1 +1,1 @@
-"""NVIDIA's compute-sanitizer over a submission: what is asked of it, how it is started, what it says and which lines that is about."""
+"""NVIDIA's compute-sanitizer over a submission: its command line, its start, its reports and the lines that they are about."""

@@ -11,17 +11,17 @@ from evaluator.results.evidence import SanitizerFinding, SanitizerPlace
 from evaluator.sanitizer.log import CALLED, DevicePlace, ToolReport
 
 MAX_FINDINGS = 20
-"""Kept of one tool."""
+"""Maximum kept per tool."""
 MAX_OTHERS = 6
 MAX_LOOKED_AT = 64
-"""Different reports looked at: the submission may have written the log, and each report is looked up in all sources."""
+"""Maximum number of different reports to locate: the submission may have written the log, and each report is searched in all sources."""
 MAX_SOURCES_CHARS = 8 << 20
-"""Of sources that are looked into; those of the first builds."""
+"""Maximum size of sources to search; those of the first builds."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """A place, and the line of what was handed in that it comes from."""
+    """A place, and the submitted line that it comes from."""
 
     own: bool
     """Whether it is in the submission's own sources."""
@@ -30,10 +30,10 @@ class Located:
 
 
 class Sources:
-    """What the submission's kernels were built from."""
+    """The sources of the submission's kernels."""
 
     def __init__(self, requests: Sequence[BuildRequest], code: str, first_line: int, module: str) -> None:
-        """`requests`: its builds; `code` begins on line `first_line` of what was handed in, and is the file `module` for its worker."""
+        """`requests`: its builds; `code` begins on line `first_line` of the submitted file, and is the file `module` in its worker."""
         self._files: list[SourceFile] = []
         room = MAX_SOURCES_CHARS
         for file in (file for request in requests for file in (*request.sources, *request.headers)):
@@ -49,7 +49,7 @@ class Sources:
         self._map = SourceMap(code, first_line)
 
     def locate(self, place: DevicePlace) -> Located:
-        """Where `place` is; extensions may have files of the same name, and then the one that names the kernel is taken."""
+        """The location of `place`; if several extensions have a file of that name, the one that names the kernel."""
         if place not in self._located:
             self._located[place] = self._locate(place)
         return self._located[place]
@@ -82,7 +82,7 @@ class Sources:
 
 
 def findings(tool: str, reports: Iterable[ToolReport], sources: Sources) -> tuple[SanitizerFinding, ...]:
-    """The reports of one tool, those of the submission's own kernels first, in their order."""
+    """The reports of one tool in order, those of the submission's own kernels first."""
     alike: dict[tuple[object, ...], list[ToolReport]] = {}
     for report in reports:
         key = (report.severity, report.message, report.place, tuple(place for place in report.others if "Thread" not in place.role))
@@ -95,7 +95,7 @@ def _finding(tool: str, group: Sequence[ToolReport], sources: Sources) -> Saniti
     first = group[0]
     frames = [first.place, *(place for place in first.others if place.role == CALLED)]
     places = [(place, sources.locate(place)) for place in frames]
-    # A barrier, or a function of a header's, is reported where it is defined: what is wrong is the line that asked for it.
+    # A barrier, or a header's function, is reported where it is defined: the faulty line is the one that called it.
     place, located = next(((place, located) for place, located in places if located.source_line is not None), places[0])
     others = tuple(_other(other, sources) for other in first.others[:MAX_OTHERS] if other != place)
     return SanitizerFinding(

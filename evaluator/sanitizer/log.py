@@ -1,8 +1,8 @@
-"""What compute-sanitizer writes, read line by line.
+"""Parses compute-sanitizer's log line by line.
 
-The log is written by a process that shares its memory with the submission, so it is a claim. It is cut and cleaned, and never obeyed.
-A log that breaks off counts as far as it goes. The form is that of versions 2021 to 2025, whose places read
-`kernel(int *)+0x90 in file.cu:41`, or `0x90 in file.cu:41:kernel(int *)`, or `0x90 in kernel(int *)`.
+A process that shares its memory with the submission writes the log, so it is a claim. It is cut and cleaned, and never obeyed. A truncated
+log counts as far as it goes. The form is that of versions 2021 to 2025, whose places read `kernel(int *)+0x90 in file.cu:41`, or `0x90 in
+file.cu:41:kernel(int *)`, or `0x90 in kernel(int *)`.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 MAX_REPORTS = 2000
-"""Read of one log; the tool itself is told to stop far earlier."""
+"""Maximum read from one log; the tool itself is told to stop much earlier."""
 MAX_LINE_CHARS = 2000
 MAX_TEXT_CHARS = 400
 MAX_DETAILS = 4
 MAX_OTHERS = 16
-"""Places kept of one report besides its own."""
+"""Places kept of one report besides the first."""
 PREFIX = "========="
 CALLED = "called"
 """Role of a place that the one before it was called from."""
@@ -35,7 +35,7 @@ _SUMMARY = re.compile(r"^(?:ERROR|RACECHECK) SUMMARY: (?P<count>[\d,]{1,20}) (?:
 _OF_A_KERNEL = re.compile(
     r"^(?:Invalid |Uninitialized |Barrier error|Warpgroup MMA|Potential |Race reported|Deadlock detected|Malloc/Free error|Unused )"
 )
-"""How the first line of a report begins that is about a kernel; other reports are known by their place."""
+"""The first line of a report about a kernel; other reports are recognised by their place."""
 _API = re.compile(r"^Program hit ")
 _BACKTRACE = re.compile(r"^(?:Saved host backtrace|Host Frame:|in /)")
 
@@ -45,7 +45,7 @@ class DevicePlace:
     """Where in device code something is."""
 
     role: str
-    """Empty for the report's own."""
+    """Empty for the report's main place."""
     kernel: str = ""
     file: str = ""
     line: int | None = None
@@ -65,25 +65,25 @@ class ToolReport:
 
 @dataclass(frozen=True)
 class Log:
-    """All that a log holds."""
+    """The content of a log."""
 
     reports: tuple[ToolReport, ...] = ()
     total: int | None = None
-    """Of reports, by its summary; None where the log has none, since it broke off."""
+    """Number of reports, from its summary; None if the log was cut off before."""
     remarks: tuple[str, ...] = ()
-    """What the tool says of its own run."""
+    """The tool's messages about its own run."""
 
 
 @dataclass
 class _Block:
-    """A line that is not indented, and those below it that are."""
+    """An unindented line, and the indented ones below it."""
 
     first: str
     more: list[str] = field(default_factory=list)
 
 
 def read(text: str) -> Log:
-    """Read a log; unknown lines become remarks, or are passed over. Never raises."""
+    """Parse a log; unknown lines become remarks, or are skipped. Never raises."""
     reports: list[ToolReport] = []
     remarks: list[str] = []
     total = None

@@ -1,4 +1,4 @@
-"""The tools of compute-sanitizer, which of them are wanted for which submissions, where the program is, and its command line."""
+"""compute-sanitizer's tools: which run for which submissions, where the program is, and its command line."""
 
 import secrets
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ from evaluator.nvidia_tools.program import LOG_PATH
 PROGRAM = "compute-sanitizer"
 ALL, AUTO = "all", "auto"
 PRINT_LIMIT = 200
-"""Reports after which a tool stops to print them."""
+"""Reports after which a tool stops printing."""
 PADDING_BYTES = 1024
-"""After each allocation: an access that goes past the end of one does not meet the next."""
+"""Padding after each allocation, so that an access past its end does not reach the next."""
 ONE_EACH = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-"""For the environment of the child: each tensor is an allocation of its own."""
+"""For the child's environment: each tensor gets its own allocation."""
 _PORTS = range(20_000, 60_000)
-"""Where the sandbox is not alone on the network, the name of the socket between compute-sanitizer and its child is made from one."""
+"""If the sandbox shares the network, the socket between compute-sanitizer and its child is named after one of these ports."""
 _LIBRARY = "libsanitizer-collection.so"
-"""Lies beside the program proper; what the toolkit has in `bin` may be a script that starts it."""
+"""Lies beside the actual program; `bin` of the toolkit may hold only a script that starts it."""
 
 
 class Tool(StrEnum):
-    """One of its tools, in the order in which they are run."""
+    """A tool of compute-sanitizer, in the order in which they run."""
 
     MEMCHECK = "memcheck"
     """Accesses out of bounds and misaligned ones."""
@@ -33,22 +33,22 @@ class Tool(StrEnum):
     INITCHECK = "initcheck"
     """Reads of global memory that nothing has written."""
     SYNCCHECK = "synccheck"
-    """Barriers that not all threads reach that have to."""
+    """Barriers that some of the required threads don't reach."""
 
 
 _OF_TOOL: dict[Tool, tuple[str, ...]] = {
-    # PyTorch asks for functions of the driver that an older one may not have, and goes on without it: that is no fault.
+    # PyTorch asks for driver functions that an older driver may lack, and continues without them: no fault.
     Tool.MEMCHECK: ("--report-api-errors", "no", "--padding", str(PADDING_BYTES)),
 }
 
 
 class SanitizerMissingError(Exception):
-    """There is no compute-sanitizer that runs; the message says what to do."""
+    """No compute-sanitizer works here; the message says how to fix it."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What was asked for."""
+    """The user's choice of tools."""
 
     tools: tuple[Tool, ...]
     only_faulty: bool = False
@@ -57,7 +57,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Sanitizer:
-    """A compute-sanitizer that answered when it was asked for its version."""
+    """A compute-sanitizer that reported its version."""
 
     program: str
     """Absolute path."""
@@ -66,18 +66,18 @@ class Sanitizer:
 
     @property
     def readonly_paths(self) -> tuple[str, ...]:
-        """What a confined program has to see to run it."""
+        """Paths that a confined program needs to run it."""
         return tuple(dict.fromkeys(str(path) for path in _parts(Path(self.program))))
 
 
 def read_wish(text: str) -> Wish:
-    """The wish in `auto`, `all`, or names of tools with commas between them. Raises ValueError."""
+    """Parse `auto`, `all`, or names of tools with commas between them. Raises ValueError."""
     if text in (ALL, AUTO):
         return Wish(tuple(Tool), only_faulty=text == AUTO)
     names = [name.strip() for name in text.split(",")]
     unknown = next((name for name in names if name not in list(Tool)), None)
     if unknown is not None:
-        raise ValueError(f"{unknown!r} is neither {AUTO} nor {ALL} nor one of {', '.join(Tool)}")
+        raise ValueError(f"{unknown!r} is not {AUTO}, {ALL} or one of {', '.join(Tool)}")
     return Wish(tuple(tool for tool in Tool if tool in names))
 
 
@@ -93,10 +93,10 @@ def find(wish: Wish) -> Sanitizer:
 
 
 def command(sanitizer: Sanitizer, tool: Tool) -> tuple[str, ...]:
-    """compute-sanitizer's part of the command line; what it is to run follows.
+    """compute-sanitizer's part of the command line; the program to run follows.
 
-    It waits for its child to start CUDA for as long as that takes, follows no process but that one, and after a report ends the kernel
-    alone, so that what comes later is seen too. Host backtraces would name paths of this machine.
+    It waits without limit for its child to start CUDA, follows only that process, and after a report ends only the kernel, so that later
+    errors are seen too. Host backtraces are off: they would name paths of this machine.
     """
     return (
         sanitizer.program,

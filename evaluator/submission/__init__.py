@@ -1,1 +1,1 @@
-"""Reading what people hand in: files, model responses and bundles. Nothing is run here."""
+"""Reads submissions: files, model responses and bundles. Nothing is run here."""

@@ -1,4 +1,4 @@
-"""Which problem a submission answers, and who wrote it: from the command line, a manifest, a header comment, its path."""
+"""Finds a submission's problem and author: from the command line, a manifest, a header comment, its path."""
 
 import os
 import re
@@ -12,45 +12,45 @@ from evaluator.results.nearest import nearest
 from evaluator.submission.source import Rejection
 
 HEADER_LINES = 20
-"""How far into a file or a code block a header comment may stand."""
+"""Number of lines in a file or code block in which a header comment may be."""
 
 _HEADER_PROBLEM = re.compile(r"^[ \t]*#+[ \t]*problem:[ \t]*(\S{1,200})[ \t]*$", re.MULTILINE)
 _HEADER_AUTHOR = re.compile(r"^[ \t]*#+[ \t]*author:[ \t]*(\S.{0,199}?)[ \t]*$", re.MULTILINE)
 _KERNELBENCH = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})")
 _NUMBERED = re.compile(r"(?:(?:level_?)?(\d{1,9})(?:/|_problem_))?(\d{1,9})")
-"""A problem by its number, alone or behind that of its level: `23`, `1/23`, `level1/23`, `level_1_problem_23`."""
+"""A problem's number, alone or after that of its level: `23`, `1/23`, `level1/23`, `level_1_problem_23`."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What was made out about one submission."""
+    """A submission's problem and author."""
 
     problem: str | None
     author: str | None
     sample_id: int | None
     """The sample number in a KernelBench file name."""
     rejection: Rejection | None
-    """Set where the problem could not be told."""
+    """Set if the problem is unknown."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What a submission's surroundings say of it, the strongest first."""
+    """Sources of a submission's problem and author, the strongest first."""
 
     problems: tuple[str | None, ...]
-    """Names given on the command line, in a bundle's line, in a manifest."""
+    """Names from the command line, a bundle's line, a manifest."""
     authors: tuple[str | None, ...]
     path: Path
     """Absolute."""
     texts: tuple[str, ...]
-    """Where a header comment is looked for, in this order."""
+    """Texts to search for a header comment, in this order."""
 
 
 class Catalogue:
     """The names of all problems, as submissions refer to them."""
 
     def __init__(self, known: Collection[str]) -> None:
-        """known: problem names; given as a mapping from names to paths, KernelBench levels are told by the folders `level1`, `level2`, …"""
+        """known: problem names; a mapping from names to paths gives KernelBench levels, from the folders `level1`, `level2`, …"""
         self.names = frozenset(known)
         self._numbered: dict[str, list[tuple[str, str | None]]] = {}
         paths: Mapping[str, object] = known if isinstance(known, Mapping) else {}
@@ -67,7 +67,7 @@ class Catalogue:
         return nearest(name, self.names)
 
     def kernelbench(self, level: str, number: str) -> str | None:
-        """The problem with this KernelBench level and number, where exactly one is known."""
+        """The problem with this KernelBench level and number, if exactly one is known."""
         name = f"level_{level}_problem_{number}"
         if name in self.names:
             return name
@@ -77,7 +77,7 @@ class Catalogue:
         return matches[0] if len(matches) == 1 else None
 
     def named(self, text: str) -> str | None:
-        """The problem that is meant: by its name, its file, or its number, where that is of one problem only."""
+        """The problem meant by `text`: its name, its file, or its number if only one has it."""
         if text in self.names:
             return text
         file = text.rsplit("/", 1)[-1].removesuffix(".py")
@@ -92,7 +92,7 @@ class Catalogue:
         return listed[0] if len(listed) == 1 else None
 
     def attribute(self, claims: Claims) -> Attribution:
-        """Decide between the claims. A name that was given counts even if no problem has it; a folder's name only if one has."""
+        """Decide between the claims. A given name counts even if no problem has it; a folder's name only if one has."""
         file = _KERNELBENCH.match(claims.path.name)
         folder = claims.path.parent
         author = _first((*claims.authors, _header(_HEADER_AUTHOR, claims.texts)))

@@ -1,4 +1,4 @@
-"""Bundles: `.jsonl` files with an object a line, with `code` or `response`, and optionally `problem`, `author` and `sample_id`."""
+"""Bundles: `.jsonl` files with one object per line, with `code` or `response`, and optionally `problem`, `author` and `sample_id`."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from evaluator.submission.source import MAX_FILE_BYTES
 
 
 class BundleLine(BaseModel):
-    """What one line of a bundle says."""
+    """The content of one line of a bundle."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -25,7 +25,7 @@ class BundleLine(BaseModel):
 
 
 def read_line(data: bytes, every_block: bool) -> tuple[BundleLine, str, list[ExtractedCode]]:
-    """What a line says, its text, and the code in that."""
+    """The content of a line, its text, and the code in that."""
     line = BundleLine()
     if len(data) > MAX_FILE_BYTES:
         return line, "", [oversized(data, None, MAX_FILE_BYTES)]
@@ -46,7 +46,7 @@ def read_line(data: bytes, every_block: bool) -> tuple[BundleLine, str, list[Ext
 
 
 def lines_of(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not blank; of a line that is too long, its first MAX_FILE_BYTES + 1 bytes."""
+    """Numbered non-blank lines; of a line that is too long, the first MAX_FILE_BYTES + 1 bytes."""
     number = 0
     while data := file.readline(MAX_FILE_BYTES + 1):
         number += 1

@@ -1,7 +1,7 @@
-"""Every submission in files and folders, read one at a time and never run.
+"""Finds and reads every submission in files and folders, one at a time, without running it.
 
-What is read: `.py` files; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of these kinds
-becomes at least one Submission, be it a rejected one.
+It reads `.py` files; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of these types becomes
+at least one Submission, possibly a rejected one.
 """
 
 import logging
@@ -22,7 +22,7 @@ from evaluator.submission.source import MAX_FILE_BYTES, InputError, decode
 
 log = logging.getLogger(__name__)
 OUTPUT_SUFFIXES = (BUNDLE_SUFFIX, ".md", ".txt")
-"""Of files that may be submissions, or what an earlier run has written."""
+"""Types of files that may be submissions, or output of an earlier run."""
 
 
 class Found(Iterator[Submission]):
@@ -31,8 +31,7 @@ class Found(Iterator[Submission]):
     def __init__(self, submissions: Iterator[Submission], expected: int | None) -> None:
         self._submissions = submissions
         self.expected = expected
-        """How many there will be, as far as that could be told without reading: a response may come to several, and of what a bundle holds
-        nothing is known, so that it is None then."""
+        """How many there will be, if known without reading: a response may hold several. None with bundles, whose content is unknown."""
 
     def __next__(self) -> Submission:
         return next(self._submissions)
@@ -48,11 +47,10 @@ def find(
 ) -> Found:
     """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
 
-    every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them.
-    known: names of the problems there are, or a mapping from them to their paths.
-    written: files that this run writes, which are no submissions where they are in a folder.
-    Raises InputError at once, before anything is read, where a path does not exist, is not of a kind that is read, is a folder without
-    submissions, is a file that this run writes, or has a manifest that can't be used.
+    every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them. known: names of
+    the existing problems, or a mapping from them to their paths. written: files that this run writes; in a folder they are skipped. Raises
+    InputError at once, before anything is read, if a path does not exist, has another file type, is a folder without submissions, is a file
+    that this run writes, or has an unusable manifest.
     """
     finder = _Finder(every_block, problem, author, Catalogue(known), written)
     starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
@@ -80,15 +78,15 @@ class _Finder:
         if not start.exists():
             raise InputError(f"{given}: does not exist")
         if not start.is_dir() and start.suffix.lower() not in SUFFIXES:
-            raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
+            raise InputError(f"{given}: neither a folder nor one of {', '.join(SUFFIXES)}")
         if self.is_written(start.parent, start.name):
-            raise InputError(f"{given}: is a file that this run writes; give the output another name")
+            raise InputError(f"{given}: this run writes this file; give the output another name")
         if not start.is_dir() and _is_output(start):
-            raise InputError(f"{given}: holds the results of a run, and no submissions")
+            raise InputError(f"{given}: holds the results of a run, not submissions")
         before = self.files
         for folder, name in self.walk(start):
             if _is_output(folder / name):
-                log.warning("%s holds the results of a run, and is not read as a submission", folder / name)
+                log.warning("%s holds the results of a run, so it is not read as a submission", folder / name)
                 self.outputs.add((folder, name))
                 continue
             self.files += 1
@@ -110,11 +108,11 @@ class _Finder:
             manifest = self.manifests[folder] = load_manifest(folder)
             for file in manifest.entries if manifest else ():
                 if not (folder / file).exists():
-                    log.warning("%s: the manifest names %s, which is not there", folder, file)
+                    log.warning("%s: the manifest names %s, which does not exist", folder, file)
         return self.manifests[folder]
 
     def read_all(self, starts: Sequence[Path]) -> Iterator[Submission]:
-        # What several paths lead to is read once; with one path there is nothing to remember.
+        # Files that several paths lead to are read once; with one path there is nothing to remember.
         seen: set[tuple[Path, str]] = set()
         for start in starts:
             for place in self.walk(start):

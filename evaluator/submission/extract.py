@@ -1,4 +1,4 @@
-"""The code in a text: Python as it is, or the blocks of a model's response."""
+"""The code in a text: a Python file as it is, or the blocks of a model's response."""
 
 import hashlib
 from pathlib import Path
@@ -10,9 +10,9 @@ from evaluator.submission.source import MAX_CODE_BYTES, Rejection, clean, examin
 
 
 def of_text(name: str, text: str, response: bool, problem: str, author: str, sample_id: int | None) -> Submission:
-    """The submission in a text that came without a file: a model's response, of which the final answer counts, or Python.
+    """The submission in a text without a file: a model's response, whose final answer counts, or Python.
 
-    problem: a known one. What the text says of its problem and author is not asked.
+    problem: a known one. The text's own claims of problem and author are ignored.
     """
     return extract(text, response)[1][0].submission(name, Path("/", name), problem, author, sample_id)
 
@@ -54,14 +54,14 @@ def _of_candidate(candidate: Candidate) -> ExtractedCode:
 
 
 def oversized(data: bytes, size_bytes: int | None, limit_bytes: int) -> ExtractedCode:
-    """No code, because there are too many bytes; size_bytes is None where they were not all read."""
+    """No code, because there are too many bytes; size_bytes is None if they were not all read."""
     size = "more" if size_bytes is None else f"{size_bytes:,} bytes"
     message = f"at most {limit_bytes:,} bytes are read; it has {size}"
     return ExtractedCode(rejection=Rejection(Category.TOO_LARGE, message), raw_sha256=sha256(data))
 
 
 def unreadable(reason: str) -> Rejection:
-    """The rejection of what is no text."""
+    """The rejection of a file that is not text."""
     return Rejection(Category.UNREADABLE_FILE, reason)
 
 

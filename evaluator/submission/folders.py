@@ -1,7 +1,7 @@
 """The files in a folder that are read as submissions.
 
-In folders, whatever begins with a dot, `__pycache__`, `__init__.py`, files named README and the files in which runs keep results that a
-database did not take (`db.storage.spool`) are left out.
+Left out are: names that begin with a dot, `__pycache__`, `__init__.py`, files named README, and files with results that a run could not
+store in the database (`db.storage.spool`).
 """
 
 import os
@@ -17,9 +17,9 @@ _SPOOL = re.compile(r".*\.spool-[0-9]+-[0-9a-f]{8}\.jsonl")
 
 
 def walk(start: Path) -> Iterator[tuple[Path, str]]:
-    """The files below `start` by folder and name, sorted, each folder entered once however many links lead to it; or `start` itself.
+    """The files below `start` by folder and name, sorted, each folder once even if several links lead to it; or `start` itself.
 
-    A folder that can't be listed is given as if it were a file, so that reading it says why.
+    A folder that can't be listed is returned like a file, so that reading it reports the error.
     """
     entered: set[tuple[int, int]] = set()
     pending: list[tuple[Path, Iterator[tuple[str, bool]]]] = [(start.parent, iter([(start.name, start.is_dir())]))]
@@ -45,7 +45,7 @@ def walk(start: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _listed(folder: Path) -> list[tuple[str, bool]]:
-    """The entries that are wanted, sorted by name, and whether each is a folder. Raises OSError."""
+    """The wanted entries, sorted by name, and whether each is a folder. Raises OSError."""
     with os.scandir(folder) as entries:
         return sorted((entry.name, entry.is_dir()) for entry in entries if _wanted(entry))
 

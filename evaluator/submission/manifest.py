@@ -1,4 +1,4 @@
-"""`manifest.toml`: says of the files beside it which problem they answer and who wrote them.
+"""`manifest.toml`: the problem and author of the files beside it.
 
     problem = "softmax"            # of every file here that has no entry of its own; optional, like author
     [[submission]]                 # or [[response]]: the two are read alike
@@ -6,7 +6,7 @@
     problem = "softmax"
     author = "someone"
 
-Further keys are left to whoever wrote them.
+Other keys are ignored: you may use them for notes.
 """
 
 import re
@@ -27,7 +27,7 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class ManifestEntry(BaseModel):
-    """What is said of one file."""
+    """The entry of one file."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,7 +61,7 @@ class Manifest:
 
 
 def load_manifest(folder: Path) -> Manifest | None:
-    """The manifest in `folder`, or None where there is none. Raises InputError, with the line, where it can't be used."""
+    """The manifest in `folder`, or None if there is none. Raises InputError, with the line, if it is not usable."""
     path = folder / MANIFEST_NAME
     if not path.is_file():
         return None
@@ -74,19 +74,19 @@ def load_manifest(folder: Path) -> Manifest | None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{path}, line {_line(text, first['loc'])}: {where}: {first['msg']}") from error
-    except ValueError as error:  # of TOML, which names the line, and of text that is none
+    except ValueError as error:  # errors of TOML, which name the line, and of bytes that are not text
         raise InputError(f"{path}: {error}") from error
     entries: dict[str, ManifestEntry] = {}
     for kind, listed in (("response", document.response), ("submission", document.submission)):
         for index, entry in enumerate(listed):
             if entry.file in entries:
-                raise InputError(f"{path}, line {_line(text, (kind, index, 'file'))}: {entry.file} has an entry already")
+                raise InputError(f"{path}, line {_line(text, (kind, index, 'file'))}: {entry.file} has two entries")
             entries[entry.file] = entry
     return Manifest(document.problem, document.author, entries)
 
 
 def _line(text: str, location: Sequence[int | str]) -> int:
-    """The line, from 1, that a place in the document stands on: its key's, or its table's header's where the key is not there."""
+    """The line, from 1, of a place in the document: that of its key, or of its table's header if the key is missing."""
     lines = text.split("\n")
     begin, end = 0, len(lines)
     keys = list(location)

@@ -1,4 +1,4 @@
-"""A submission, as it is read: its code or the reason why there is none, its problem and its author."""
+"""A submission as read: its code or the reason why there is none, its problem and its author."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,35 +12,35 @@ class Submission:
     """One thing to judge, or to reject."""
 
     name: str
-    """Path as shown, with forward slashes: relative to the working directory where it lies below it; `file.jsonl:LINE` in a bundle."""
+    """Displayed path, with forward slashes: relative to the working directory if below it; `file.jsonl:LINE` in a bundle."""
     path: Path
     """Absolute path of the file."""
     block: int | None
-    """Number, from 1, among the ModelNew blocks of a response; None for Python that came as such, and where there is no block."""
+    """Number, from 1, among a response's ModelNew blocks; None for plain Python, and without a block."""
     code: str
-    """Python source with `\\n` line ends; the response itself where no block was found in it; empty where nothing could be read."""
+    """Python source with `\n` line ends; the response itself if it has no block; empty if nothing could be read."""
     first_line: int
     """Line, from 1, of the file (in a bundle: of the text in its line) on which `code` begins."""
     author: str | None
     sample_id: int | None
     problem: str | None
-    """Name of a known problem; None where it could not be told."""
+    """Name of a known problem; None if unknown."""
     rejection: Rejection | None
-    """Why it is not to be judged, or None."""
+    """Why it is not judged, or None."""
     note: str = ""
-    """What a reader of the result should know about how it was read."""
+    """Remark for readers of the result, on how it was read."""
     raw_sha256: str = ""
-    """SHA-256 of what was handed in, where that could not become `code`."""
+    """SHA-256 of the file's bytes, if they could not become `code`."""
 
     @property
     def source_sha256(self) -> str:
-        """SHA-256 of `code` in UTF-8, in hexadecimal; where nothing could be read, of the bytes as they were handed in."""
+        """SHA-256 of `code` in UTF-8, in hexadecimal; if nothing could be read, of the file's bytes."""
         return self.raw_sha256 or hashlib.sha256(self.code.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ExtractedCode:
-    """Code, or the reason why there is none, before anything is known of problem and author. The fields are those of a Submission."""
+    """Code, or the reason why there is none, before problem and author are known. The fields are those of a Submission."""
 
     code: str = ""
     block: int | None = None
@@ -52,7 +52,7 @@ class ExtractedCode:
     def submission(
         self, name: str, path: Path, problem: str | None, author: str | None, sample_id: int | None, rejection: Rejection | None = None
     ) -> Submission:
-        """The submission of this code; `rejection` counts where the code itself is not rejected."""
+        """The submission of this code; `rejection` counts if the code itself is not rejected."""
         return Submission(
             name=name,
             path=path,

@@ -1,4 +1,4 @@
-"""Tells the files of earlier runs, `--json` and `--feedback`, from submissions."""
+"""Distinguishes the files of earlier runs, `--json` and `--feedback`, from submissions."""
 
 import json
 import re
@@ -12,9 +12,9 @@ _RECORD_BYTES = 4 << 20
 
 
 def holds_results(path: Path) -> bool:
-    """Whether a file begins as one that a run has written; False for what can't be read."""
+    """Whether a file begins like one that a run has written; False for an unreadable file."""
     try:
-        if not path.is_file():  # reading a pipe would wait for somebody to write
+        if not path.is_file():  # reading a pipe would wait for a writer
             return False
         with path.open("rb") as file:
             if path.suffix.lower() == ".jsonl":

@@ -1,4 +1,4 @@
-"""Model responses: which of their Markdown is reasoning, which is the answer, and which of their code blocks is the submission."""
+"""Parses model responses: separates reasoning from answer, and finds the code block that is the submission."""
 
 import re
 from bisect import bisect_right
@@ -12,12 +12,12 @@ from evaluator.results.category import Category
 from evaluator.submission.source import CLASS_MODEL_NEW, Rejection, defines_model_new, examine, parse
 
 PYTHON_TAGS = frozenset({"", "python", "python3", "py", "py3", "pytorch"})
-"""Tags of fences that are taken for Python even where what they hold does not parse."""
+"""Tags of fences that count as Python even if the content does not parse."""
 MARKDOWN_TAGS = frozenset({"markdown", "md"})
-"""Tags of fences inside which fences are looked for: some models wrap their whole answer so."""
+"""Tags of fences that may contain fences: some models wrap their whole response so."""
 
 MAX_RESPONSE_BYTES = 4 << 20
-"""The most bytes of one response: half a million words, and Markdown made to be slow still parses within a minute."""
+"""Maximum size of one response: half a million words, and Markdown made to be slow still parses within a minute."""
 
 _CLOSING_TAG = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _OPENING_TAG = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
@@ -34,14 +34,14 @@ class Block:
     """First word after the fence, in lower case; empty for an untagged fence, indented code and a response without fences."""
     fenced: bool
     closed: bool
-    """False for a fence that the response ends in, or a passage of reasoning."""
+    """False if the response, or a passage of reasoning, ends inside the fence."""
     reasoning: bool = False
-    """Whether it stands in the reasoning rather than in the answer."""
+    """Whether it is in the reasoning rather than in the answer."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A block that holds, or means to hold, a submission."""
+    """A block that holds, or should hold, a submission."""
 
     block: Block
     number: int
@@ -52,21 +52,21 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Response:
-    """What was found in one response."""
+    """The content found in one response."""
 
     candidates: tuple[Candidate, ...]
-    """All ModelNew blocks in document order, the reasoning's too."""
+    """All ModelNew blocks in document order, including the reasoning's."""
     final: Candidate | None
-    """The block that the response ends up with."""
+    """The block of the final answer."""
     rejection: Rejection | None
     """Why there is no final block; None where there is one."""
 
 
 def read_response(text: str) -> Response:
-    """Find the submissions in `text`, whose line ends are `\\n`.
+    """Find the submissions in `text`, whose line ends are `\n`.
 
-    The final answer is the last ModelNew block of the answer; where the answer has none, the last of the reasoning, with a note.
-    A fence that the response breaks off in, before it gets to ModelNew, is the final answer too, and a syntax error.
+    The final answer is the last ModelNew block of the answer; if the answer has none, the last of the reasoning, with a note. A fence that
+    the response breaks off in before ModelNew is the final answer too, and a syntax error.
     """
     split = _split(text)
     reasoning = [replace(block, reasoning=True) for block in _blocks(text[:split], 1)]
@@ -82,15 +82,15 @@ def read_response(text: str) -> Response:
         return Response((), None, _nothing_found(reasoning + answer))
     final = candidates[-1]
     if final.block.reasoning and split:
-        final = replace(final, note="the answer holds no ModelNew block; this is the last one of the reasoning")
+        final = replace(final, note="the answer has no ModelNew block; this is the last one in the reasoning")
     return Response(candidates, final, None)
 
 
 def _split(text: str) -> int:
-    """Where the answer begins: after the last closing tag of reasoning, unless that tag is part of Python code, in a string or comment.
+    """Where the answer begins: after the last closing tag of reasoning, unless that tag is in a string or comment of Python code.
 
-    The parts are parsed apart, so that a fence left open in the reasoning can't swallow the answer.
-    A response that opens its reasoning and never closes it has no answer.
+    The parts are parsed separately, so that an open fence in the reasoning can't swallow the answer. A response that opens its reasoning
+    and never closes it has no answer.
     """
     tags = list(_CLOSING_TAG.finditer(text))
     if not tags:
@@ -108,7 +108,7 @@ def _split(text: str) -> int:
 
 @cache
 def _markdown() -> MarkdownIt:
-    """CommonMark's block structure alone; raw HTML is left out because it would hide a fence under a line such as `<answer>`."""
+    """CommonMark's block structure alone, without raw HTML, which would hide a fence under a line such as `<answer>`."""
     parser = MarkdownIt("commonmark").disable(["html_block", "reference"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
@@ -133,7 +133,7 @@ def _blocks(text: str, first_line: int, nested: bool = False) -> Iterator[Block]
 
 
 def _candidate_block(block: Block) -> Block | None:
-    """The block, where it defines ModelNew under whatever tag, or is Python by its tag and fails in the attempt to."""
+    """The block, if it defines ModelNew under any tag, or is tagged Python and fails to."""
     if "ModelNew" not in block.code:
         return None
     try:
@@ -145,7 +145,7 @@ def _candidate_block(block: Block) -> Block | None:
 
 
 def _unfenced(text: str, split: int) -> list[Block]:
-    """The answer as one block, where it is Python from its first line to its last."""
+    """The answer as one block, if all of it is Python."""
     code = text[split:]
     block = Block(code, 1 + text.count("\n", 0, split), "", fenced=False, closed=True)
     return [block] if _candidate_block(block) else []

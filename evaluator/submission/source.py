@@ -1,4 +1,4 @@
-"""Text of a submission: from bytes to str, and whether it is Python that defines `ModelNew`. Nothing is ever run here."""
+"""Decodes a submission's bytes, and checks whether it is Python that defines `ModelNew`. Nothing is run here."""
 
 import ast
 import codecs
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from evaluator.results.category import Category
 
 MAX_CODE_BYTES = 1 << 20
-"""The most UTF-8 bytes that one submission's code may have."""
+"""Maximum size of one submission's code in UTF-8."""
 MAX_FILE_BYTES = 16 << 20
-"""The most bytes of one file, or of one line of a bundle, that are read."""
+"""Maximum size of one file, or of one line of a bundle."""
 
 CLASS_MODEL_NEW = re.compile(r"^[ \t]*class[ \t]+ModelNew\b", re.MULTILINE)
-"""Text that means to define the class, whether or not it parses."""
+"""Text that should define the class, whether or not it parses."""
 
 # UTF-32's little-endian mark begins with UTF-16's, so it is looked for first.
 _MARKS = (
@@ -25,12 +25,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What the parser can raise besides SyntaxError: deep nesting ends in the first two, lone surrogates and NUL bytes in the third.
+# Other exceptions of the parser than SyntaxError: deep nesting raises the first two, lone surrogates and NUL bytes the third.
 _PARSER_ERRORS = (RecursionError, MemoryError, ValueError)
 
 
 class InputError(Exception):
-    """What was asked to be read can't be: a path that is not there, a broken manifest. One line, fit to be shown."""
+    """Invalid input: a missing path, a broken manifest. One line, to be shown to the user."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Rejection:
 
 
 def decode(data: bytes) -> str:
-    """Text of a file: UTF-8 unless a byte order mark says otherwise, else Windows-1252, else Latin-1; line ends become `\\n`.
+    """Text of a file: UTF-8 unless a byte order mark says otherwise, else Windows-1252, else Latin-1; line ends become `\n`.
 
-    Raises ValueError where the bytes are not text: they hold NUL, or don't decode as their own mark says.
+    Raises ValueError if the bytes are not text: they hold NUL, or don't decode as their own mark says.
     """
     return clean(_decode(data))
 
@@ -63,9 +63,9 @@ def _decode(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` with `\\n` as its only line end and lone surrogates (JSON permits them, UTF-8 does not) replaced.
+    """`text` with `\n` as its only line end and lone surrogates (JSON permits them, UTF-8 does not) replaced.
 
-    Raises ValueError where it holds NUL.
+    Raises ValueError if it holds NUL.
     """
     if "\0" in text:
         raise ValueError(f"NUL character at position {text.index(chr(0))}: this is not text")
@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 
 def parse(code: str) -> ast.Module:
-    """The syntax tree of `code`; raises SyntaxError, and nothing else, whatever `code` is."""
+    """The syntax tree of `code`; raises only SyntaxError, for any `code`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -128,7 +128,7 @@ def _bound_names(statement: ast.stmt) -> set[str]:
 
 
 def examine(code: str, first_line: int = 1) -> Rejection | None:
-    """Why `code` can't be a submission, or None where it can.
+    """Why `code` can't be a submission, or None if it can.
 
     first_line: the line of the file at which `code` begins, so that the message names a line of the file.
     """

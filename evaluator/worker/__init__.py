@@ -1,1 +1,1 @@
-"""The untrusted side: runs inside the sandbox, in one process with the submission. Nothing that it says is believed."""
+"""The untrusted side: runs inside the sandbox, in one process with the submission. The judge trusts nothing that it reports."""

@@ -1,8 +1,8 @@
-"""The worker under one of NVIDIA's tools: its inputs are copies in memory of its own, so that the tool knows where each of them ends, and
-need not save what others allocated.
+"""The worker under one of NVIDIA's tools. Its inputs are copies in its own memory, so that the tool knows where each of them ends, and need
+not save other processes' allocations.
 
-A request may bring a time limit, at which the process ends by SIGALRM; the tool can then still report what it saw. It may ask to be
-profiled: then a profiler that was told to wait for the start of a range sees this request alone.
+A request may have a time limit, at which the process ends by SIGALRM; the tool can then still report. A request may ask for profiling: a
+profiler that waits for the start of a range then sees only this request.
 """
 
 import signal
@@ -29,7 +29,7 @@ class Copies(Mappings):
 
 
 class CopyingWorker(Server):
-    """One submission, from its source to its answers, which are not compared."""
+    """One submission, from its source to its outputs, which are not compared."""
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
         signal.setitimer(signal.ITIMER_REAL, request.get("limit_s", 0.0))

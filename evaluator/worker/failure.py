@@ -1,4 +1,4 @@
-"""What the judge is told of an exception that ended a request."""
+"""Describes to the judge the exception that ended a request."""
 
 import traceback
 
@@ -9,11 +9,11 @@ from evaluator.worker.protocol import Message
 
 MAX_MESSAGE_CHARS = 20_000
 _WRAPPING = tuple(dsl.wraps_errors_of for dsl in dsls() if dsl.wraps_errors_of)
-"""Begin the modules of exceptions whose causes tell more."""
+"""Prefixes of the modules whose exceptions have a more precise cause."""
 
 
 def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Message:
-    """The fields of a `failed` answer; `path` is the submission's file, whose lines alone are named."""
+    """The fields of a `failed` reply; `path` is the submission's file, and only its lines are named."""
     frames = _frames(error, path)
     lines = "".join(f"line {frame.lineno}, in {frame.name}\n    {frame.line}\n" for frame in frames[-20:])
     try:
@@ -32,14 +32,14 @@ def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Mes
 
 
 def _frames(error: BaseException, path: str) -> list[traceback.FrameSummary]:
-    """Where in the submission an exception comes from. One of a DSL's may wrap another, which tells the place more exactly."""
+    """The places in the submission that an exception comes from. A DSL's exception may wrap another, whose place is more exact."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     cause = error.__cause__
     return own + _frames(cause, path) if cause is not None and _wraps_others(error) else own
 
 
 def _message(error: BaseException) -> str:
-    """An exception's text. One of a DSL's may leave it to its cause, which comes from a function that the kernel calls."""
+    """An exception's text. A DSL's exception may leave it to its cause, which comes from a function that the kernel calls."""
     cause = error.__cause__ if _wraps_others(error) else None
     return f"{error}\n{_message(cause)}" if cause is not None and _wraps_others(cause) else str(error)
 
@@ -49,7 +49,7 @@ def _wraps_others(error: BaseException) -> bool:
 
 
 def _device_error() -> int | None:
-    """The sticky error of this process's CUDA context (700 for an illegal access, …), or None where the context is sound."""
+    """The sticky error of this process's CUDA context (700 for an illegal access, …), or None if the context is sound."""
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     from cuda.bindings import driver

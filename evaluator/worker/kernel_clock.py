@@ -1,4 +1,4 @@
-"""The time of each launch of a call, taken by the preloaded recorder (launch_clock.h), and that of the call as a whole."""
+"""Measures each launch of a call, through the preloaded recorder (launch_clock.h), and the call as a whole."""
 
 import ctypes
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import torch
 
 
 class KernelClock:
-    """For one call; what the recorder measures is in the table that the judge reads."""
+    """For one call; the recorder writes its times to the table that the judge reads."""
 
     def __init__(self) -> None:
         self._recorder = ctypes.CDLL(None)
@@ -16,7 +16,7 @@ class KernelClock:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Around the call."""
+        """A context manager around the call."""
         self._recorder.assay_recorder_clock(1)
         self._start.record()
         try:
@@ -26,11 +26,11 @@ class KernelClock:
             self._recorder.assay_recorder_clock(0)
 
     def read(self) -> float:
-        """Note what the launches took, and return what the call did, in ms. The device has to have been waited for."""
+        """Store the times of the launches, and return that of the call, in ms. Wait for the device first."""
         self._recorder.assay_recorder_laps()
         return float(self._start.elapsed_time(self._end))
 
 
 def event() -> torch.cuda.Event:
-    """One that takes the time."""
+    """An event with timing."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
-/* Takes the time of launches on the device: an event before each and one after it, on the launch's own stream.
+/* Measures launches on the device: an event before each and one after it, on the launch's own stream.
  *
- * Part of launch_recorder.c. It runs between `assay_recorder_clock(1)` and `assay_recorder_clock(0)`; once the device has been waited for,
- * `assay_recorder_laps` adds what the events say to the records. Launches that a graph captures, those beyond LAPS, and those of libraries
- * that bring a CUDA runtime of their own (cuBLAS) go untimed.
+ * Part of launch_recorder.c. It runs between `assay_recorder_clock(1)` and `assay_recorder_clock(0)`. After waiting for the device,
+ * `assay_recorder_laps` adds the events' times to the records. Not measured are launches in a graph capture, those beyond LAPS, and those
+ * of libraries with their own CUDA runtime (cuBLAS).
  */
 
 enum { LAPS = 1024 };
@@ -10,7 +10,7 @@ enum { LAPS = 1024 };
 typedef struct { void *start, *end; record_t *record; } lap_t;
 
 static lap_t laps[LAPS];
-static unsigned laps_made; /* of which the events are there */
+static unsigned laps_made; /* whose events exist */
 static atomic_uint laps_begun;
 static atomic_int clocked;
 
@@ -34,13 +34,13 @@ static int find_runtime(void) {
     return runtime.create && runtime.record && runtime.elapsed && runtime.capturing && runtime.peek && runtime.clear;
 }
 
-/* Whether a call went well; one that did not leaves no error behind that the submission would find. */
+/* Whether a call succeeded. The error of a failed one is cleared, so the submission does not see it. */
 static int went_well(int code, int error_before) {
     if (code != 0 && error_before == 0) runtime.clear();
     return code == 0;
 }
 
-/* Starts or stops the clock. Events are made before it runs, so that no launch waits for that. */
+/* Starts or stops the clock. Events are made before it runs, so that no launch waits for them. */
 void assay_recorder_clock(int on) {
     atomic_store(&clocked, 0);
     if (!on || !table || !find_runtime()) return;
@@ -53,7 +53,7 @@ void assay_recorder_clock(int on) {
     atomic_store(&clocked, 1);
 }
 
-/* Before a launch: the lap that it is, or NULL where it is not timed. */
+/* Before a launch: its lap, or NULL if it is not timed. */
 static lap_t *begin_lap(void *stream) {
     if (!atomic_load_explicit(&clocked, memory_order_relaxed)) return NULL;
     int before = runtime.peek(), captured = 0;
@@ -63,7 +63,7 @@ static lap_t *begin_lap(void *stream) {
     return &laps[number];
 }
 
-/* After a launch that came back with `code`: whether its lap has an end. */
+/* After a launch that returned `code`: whether its lap has an end. */
 static int end_lap(lap_t *lap, void *stream, int code) {
     if (!lap || code != 0) return 0;
     int before = runtime.peek();

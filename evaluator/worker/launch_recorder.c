@@ -1,13 +1,13 @@
-/* Records kernel launches: which shared object asked for which kernel, with what shape, and what the runtime answered.
+/* Records kernel launches: the launching shared object, the kernel, the launch's shape, and the runtime's result.
  *
- * Preloaded into the worker's process. It forwards every launch, and once `assay_recorder_attach` has given it a table in shared
- * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
- * Once `assay_recorder_ablate(1)` has been called, launches from objects of the submission's own succeed without taking place, but
- * for those of a vendor's kernels, until `assay_recorder_ablate(0)`.
- * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
- * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`), and so is who asks the
- * driver itself, as NVIDIA's Python bindings do (`cuGetProcAddress`). Whose kernel it is that the driver launches is told by whose_kernel.h.
- * The table's layout is read by evaluator/judge/workers/launch_table.py. launch_clock.h takes the time of launches, when it is asked to.
+ * Preloaded into the worker's process. It forwards every launch. `assay_recorder_attach` gives it a table in shared memory (a memfd that
+ * the judge reads, also after a crash). It counts launches there: one record per kernel and calling address.
+ * After `assay_recorder_ablate(1)`, launches from the submission's own objects return success without running, except those of a
+ * vendor's kernels, until `assay_recorder_ablate(0)`.
+ * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the caller's address gives the object.
+ * Code that looks up the driver's launch function gets this one instead: through the linker (`dlsym`), as in Triton's launchers, and
+ * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings. whose_kernel.h decides whose a driver-launched kernel is.
+ * evaluator/judge/workers/launch_table.py reads the table's layout. launch_clock.h measures launches on request.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,12 +25,12 @@ typedef struct {
     uint64_t count, first, last, shared_bytes;
     uint32_t grid[3], block[3], cluster[3];
     int32_t code;
-    uint32_t side_stream; /* whether any of the launches named another stream than the default one */
+    uint32_t side_stream; /* whether any launch used another stream than the default one */
     int32_t registers, static_shared_bytes, local_bytes, max_threads, max_shared_bytes; /* of own kernels; registers 0: not known */
-    /* Launches that have not come back, where launches wait for their kernels (CUDA_LAUNCH_BLOCKING), and what the latest of them asked. */
+    /* Launches that have not returned, if launches wait for their kernels (CUDA_LAUNCH_BLOCKING), and the arguments of the latest. */
     uint32_t pending, pending_grid[3], pending_block[3], unused;
     uint64_t pending_position, pending_shared_bytes;
-    uint64_t timed, device_ns; /* launches whose time on the device was taken, and all of it */
+    uint64_t timed, device_ns; /* number of measured launches, and their total time on the device */
     char api[32], kernel[256], object[256];
 } record_t;
 
@@ -55,7 +55,7 @@ void assay_recorder_attach(int descriptor, size_t bytes) {
     table = memory;
 }
 
-/* Where a shared object of the submission's can have come from: OWN_PREFIXES of evaluator/worker/origin.py, and what is installed below them. */
+/* Possible paths of the submission's shared objects: OWN_PREFIXES of evaluator/worker/origin.py, and installed folders below them. */
 static const char *const own_prefixes[] = {"/proc/self/fd/", "/tmp/", "/dev/shm/", "/memfd:"};
 enum { INSTALLED = 64 };
 static char *installed[INSTALLED];
@@ -80,7 +80,7 @@ static int is_own_path(const char *path) {
 enum { CALLERS = 1024 };
 
 static atomic_int ablating;
-static _Atomic uintptr_t callers[CALLERS]; /* an address that has launched, shifted left by one; the lowest bit: it is the submission's own */
+static _Atomic uintptr_t callers[CALLERS]; /* an address that has launched, shifted left by one; lowest bit: it is the submission's own */
 
 void assay_recorder_ablate(int leaves_out) {
     atomic_store(&ablating, leaves_out);
@@ -99,7 +99,7 @@ static int is_own(const void *caller) {
 
 typedef void *(*lookup_t)(void *, const char *);
 
-/* The dlsym that is hidden by the one here. */
+/* The dlsym that this file's one hides. */
 static lookup_t real_dlsym(void) {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     static lookup_t real;
@@ -113,13 +113,13 @@ static void copy(char *to, size_t size, const char *from) {
     strncpy(to, from ? from : UNNAMED, size - 1);
 }
 
-/* A function of the driver's, which the runtime loads for itself alone. */
+/* A function of the driver, which the runtime loads with local symbols. */
 static void *driver_symbol(const char *name) {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     return real_dlsym()(library ? library : RTLD_DEFAULT, name);
 }
 
-/* Kernels of libraries (CUkernel), which launches take in place of functions, and nothing else does: those that were handed out here. */
+/* Library kernels (CUkernel) that were handed out here: only launches accept them instead of functions. */
 enum { KERNELS = 4096 };
 typedef struct { const void *kernel, *library; } known_kernel_t;
 static known_kernel_t kernels[KERNELS];
@@ -135,7 +135,7 @@ static void remember_kernel(const void *kernel, const void *library) {
     pthread_mutex_unlock(&kernels_lock);
 }
 
-/* Its addresses may become those of functions. */
+/* Functions may get its addresses later. */
 static void forget_kernels(const void *library) {
     pthread_mutex_lock(&kernels_lock);
     unsigned kept = 0;
@@ -164,7 +164,7 @@ static const char *mangled_name(const void *kernel, int driver_api) {
 
 typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
 
-/* PyTorch loads the C++ library for itself alone, so that it is not among the default symbols; NULL before it is there. */
+/* PyTorch loads the C++ library with local symbols, so the default lookup misses it; NULL before it is loaded. */
 static demangle_t demangler(void) {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     return library ? (demangle_t)real_dlsym()(library, "__cxa_demangle") : NULL;
@@ -187,15 +187,15 @@ static int is_own_kernel(const char *name, const void *caller, int driver_api) {
     return driver_api ? !is_others(name) && (is_own(caller) || (is_named(name) && !is_library(caller))) : is_own(caller);
 }
 
-/* Whether a launch from this address is one that is not to take place. */
+/* Whether a launch from this address must not run. */
 static int left_out(const void *caller, const void *kernel, int driver_api) {
-    char name[4096] = {0}; /* so long that no namespace around a library's makes it end before that */
+    char name[4096] = {0}; /* long enough for any namespace around a library's */
     if (!atomic_load_explicit(&ablating, memory_order_relaxed)) return 0;
     if (driver_api || is_own(caller)) name_kernel(name, sizeof name, kernel, driver_api);
     return is_own_kernel(name, caller, driver_api) && !is_vendors(name);
 }
 
-/* The record of this kernel and caller, made where there is none, without a name yet; NULL where the table is full. */
+/* The record of this kernel and caller, made without a name if there is none; NULL if the table is full. */
 static record_t *find(const char *api, const void *kernel, const void *caller) {
     uintptr_t at = ((uintptr_t)kernel >> 4) * 31 + ((uintptr_t)caller >> 2);
     for (int probe = 0; probe < SLOTS; ++probe) {
@@ -215,10 +215,10 @@ static record_t *find(const char *api, const void *kernel, const void *caller) {
     return NULL;
 }
 
-/* cudaStreamLegacy and cudaStreamPerThread, the largest of the values that stand for a default stream. */
+/* cudaStreamLegacy and cudaStreamPerThread, the largest value of a default stream. */
 #define PER_THREAD_STREAM ((void *)2)
 
-/* What a launch asks for. */
+/* The arguments of a launch. */
 typedef struct {
     const char *api;
     const void *kernel, *caller;
@@ -238,7 +238,7 @@ static void *runtime_symbol(const char *name) {
     return real_dlsym()(RTLD_DEFAULT, name);
 }
 
-/* What limits launches of a kernel, as the runtime tells it; a failure to tell leaves no error behind that the submission would find. */
+/* The runtime's limits on launches of a kernel; if it fails to tell them, the error is cleared, so the submission does not see it. */
 static void read_limits(record_t *record, const void *kernel, int driver_api) {
     typedef int (*driver_attribute_t)(int *, int, const void *);
     typedef int (*runtime_attributes_t)(attributes_t *, const void *);
@@ -276,7 +276,7 @@ static void read_limits(record_t *record, const void *kernel, int driver_api) {
 
 #include "launch_clock.h"
 
-/* Before a launch. Where it waits for its kernel, whoever does not come back has been named; where it is timed, this is its lap. */
+/* Before a launch. Returns its lap if it is timed. If launches wait for their kernels, it is recorded as pending: it may never return. */
 static lap_t *begin(const asked_t *asked) {
     if (!table || !blocking) return begin_lap(asked->stream);
     pthread_mutex_lock(&lock);
@@ -307,7 +307,7 @@ static void note(const asked_t *asked, int code, lap_t *lap) {
         if (asked->stream > PER_THREAD_STREAM) record->side_stream = 1;
         if (timed) lap->record = record;
     }
-    /* The first launch stands for all, unless a later one is the first to be refused. */
+    /* The record shows the first launch, or the first refused one. */
     if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
         record->first = position;
         record->shared_bytes = asked->shared_bytes;
@@ -317,7 +317,7 @@ static void note(const asked_t *asked, int code, lap_t *lap) {
         record->code = code;
     }
     pthread_mutex_unlock(&lock);
-    /* CUDA may launch or load under locks of its own, so that it is asked nothing under this one. */
+    /* CUDA may launch or load while it holds its own locks, so it must not be called while this one is held. */
     if (is_new && strcmp(record->kernel, UNNAMED) == 0) name_kernel(record->kernel, sizeof record->kernel, asked->kernel, asked->driver_api);
     if (is_new && is_own_kernel(record->kernel, asked->caller, asked->driver_api)) read_limits(record, asked->kernel, asked->driver_api);
 }
@@ -334,7 +334,7 @@ static extent_t cluster_of(const attribute_t *attributes, unsigned count) {
 
 static void *next(void **real, const char *name) {
     if (!*real) *real = real_dlsym()(RTLD_NEXT, name);
-    if (!*real) { /* the driver, loaded for somebody alone */
+    if (!*real) { /* the driver, loaded with local symbols */
         void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
         if (library) *real = real_dlsym()(library, name);
     }
@@ -387,7 +387,7 @@ static const driver_config_t no_driver_config;
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC)
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC_ptsz)
 
-static void *driver_launch, *driver_launch_ex, *driver_launch_cooperative; /* the driver's own, once somebody has found them */
+static void *driver_launch, *driver_launch_ex, *driver_launch_cooperative; /* the driver's own, once code has looked them up */
 
 int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra) {
@@ -457,7 +457,7 @@ int cuLibraryUnload(void *library) {
     return unload ? unload(library) : NOT_FOUND;
 }
 
-/* What is seen also where it is asked for by name, and where the driver's own is kept that it forwards to. */
+/* Functions that lookups by name get from here, and where the driver's own, to which they forward, is stored. */
 static const struct { const char *name; void *here, **driver; } seen[] = {
     {"cuLaunchKernel", (void *)cuLaunchKernel, &driver_launch},
     {"cuLaunchKernelEx", (void *)cuLaunchKernelEx, &driver_launch_ex},
@@ -467,21 +467,21 @@ static const struct { const char *name; void *here, **driver; } seen[] = {
     {"cuLibraryUnload", (void *)cuLibraryUnload, &driver_unload},
 };
 
-/* The function here, in place of the driver's that was `found`, which it forwards to. */
+/* This file's function, in place of the driver's `found`, to which it forwards. */
 static void *instead(void *found, void **driver, void *here) {
     if (!found) return NULL;
     if (found != here) *driver = found;
     return here;
 }
 
-/* What is seen of the driver's functions, in place of `found` of this name. */
+/* The function to return for the driver's `found` of this name. */
 static void *seen_instead(const char *name, void *found) {
     for (size_t i = 0; i < sizeof seen / sizeof *seen; ++i)
         if (strcmp(name, seen[i].name) == 0) return instead(found, seen[i].driver, seen[i].here);
     return found;
 }
 
-enum { PER_THREAD_FUNCTIONS = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM: functions that go by another name elsewhere */
+enum { PER_THREAD_FUNCTIONS = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM: functions with another name elsewhere */
 
 static void *driver_get_address, *driver_get_address_v2; /* likewise */
 
@@ -500,8 +500,8 @@ static int get_address_v2(const char *name, void **found, int version, uint64_t 
     return code;
 }
 
-/* Whether who asks from this address launches for Python code, or is the submission's own. CUDA's runtime asks in this way too, and its
- * launches have been seen before they come to the driver. */
+/* Whether the code at this address launches for Python code, or is the submission's own. CUDA's runtime asks in this way too, but its
+ * launches were already recorded. */
 static int asks_for_others(const void *caller) {
     Dl_info who = {0};
     return is_own(caller) || (dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/"));

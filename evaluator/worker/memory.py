@@ -1,4 +1,4 @@
-"""Memory as the worker sees it: the judge's, whose descriptors are mapped into tensors, the cache's, and that of answers.
+"""The worker's memory: mapped tensors of the judge, the L2 cache, and the memory of outputs.
 
 The judge allocates, the worker maps. On the CPU a descriptor is a memfd, on a GPU an exported CUDA allocation.
 """
@@ -16,21 +16,21 @@ from evaluator.worker.structure import named_dtype
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _TRIM_BYTES, _MMAP_BYTES = 1 << 30, 1 << 25
-"""So much freed memory is kept; and what is larger is mapped anew for each use, which is the largest value that glibc takes."""
+"""Bytes of freed memory to keep; and the size above which each allocation is mapped on its own, at glibc's maximum."""
 
 
 class HostMapping:
     """A memfd, mapped."""
 
     def __init__(self, descriptor: int, nbytes: int) -> None:
-        # With its pages: the first call that reads one would wait for it.
+        # With its pages: otherwise the first call that reads one would wait for it.
         self._map = mmap.mmap(descriptor, nbytes, mmap.MAP_SHARED | mmap.MAP_POPULATE)
         os.close(descriptor)
         self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
         """Shape (nbytes,), uint8."""
 
     def close(self) -> None:
-        """Left to the garbage collector: tensors of the submission may still point here."""
+        """Left to the garbage collector: tensors of the submission may still use this memory."""
 
 
 class DeviceMapping:
@@ -57,7 +57,7 @@ class DeviceMapping:
 
 @dataclass(frozen=True)
 class _AddressRange:
-    """What `torch.as_tensor` needs to see memory that PyTorch did not allocate (the CUDA array interface, version 3)."""
+    """The form in which `torch.as_tensor` sees memory that PyTorch did not allocate (the CUDA array interface, version 3)."""
 
     address: int
     nbytes: int
@@ -87,15 +87,15 @@ def map_device(handle: Any, nbytes: int, device: int) -> Any:
 
 
 def checked(result: Any) -> Any:
-    """The value of a driver call's result tuple. Raises RuntimeError with the driver's own name for the error."""
+    """The value of a driver call's result tuple. Raises RuntimeError with the driver's name for the error."""
     if int(result[0]) != 0:
         raise RuntimeError(f"CUDA driver: {result[0].name}")
     return result[1] if len(result) > 1 else None
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep memory that was freed (mallopt(3)), where it is glibc, as PyTorch does on a GPU. A call would otherwise wait
-    for the kernel to map and clear its pages, in one process more often than in another."""
+    """Make the C library keep freed memory (mallopt(3)), if it is glibc, as PyTorch does on a GPU. Otherwise a call would wait for the
+    kernel to map and clear its pages, in one process more often than in another."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
@@ -103,8 +103,8 @@ def keep_freed_memory() -> None:
 
 
 def reset_persisting() -> None:
-    """Let go of what the L2 cache was asked to keep (cuCtxResetPersistingL2Cache), which no flush evicts. Devices without such a part of
-    their cache refuse, and have nothing to let go of."""
+    """Clear the L2 cache's persisting lines (cuCtxResetPersistingL2Cache), which no flush evicts. A device without them refuses, and has
+    nothing to clear."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         from cuda.bindings import driver
 
@@ -112,7 +112,7 @@ def reset_persisting() -> None:
 
 
 def keeps_cache() -> bool:
-    """Whether a part of the L2 cache is set aside for what is to stay there (CU_LIMIT_PERSISTING_L2_CACHE_SIZE): by default none is."""
+    """Whether a part of the L2 cache is reserved for persisting lines (CU_LIMIT_PERSISTING_L2_CACHE_SIZE): by default none is."""
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return False
     from cuda.bindings import driver
@@ -122,7 +122,7 @@ def keeps_cache() -> bool:
 
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:
-    """A tensor's dimensions from the widest stride to the narrowest, where its elements lie densely in that order and not in its own."""
+    """A tensor's dimensions from the widest stride to the narrowest, if its elements are dense in that order but not in their own."""
     if tensor.layout is not torch.strided or tensor.is_contiguous():
         return None
     strides = tensor.stride()
@@ -131,10 +131,10 @@ def memory_order(tensor: torch.Tensor) -> list[int] | None:
 
 
 def is_written_out(tensor: torch.Tensor) -> bool:
-    """Whether each element of a strided tensor has a place of its own in memory, which holds its value.
+    """Whether each element of a strided tensor has its own place in memory, which holds its value.
 
-    It has none in an expanded tensor (a stride of zero), in windows that overlap, or in a tensor of zeros that PyTorch has only noted.
-    A negation or conjugation that PyTorch has only noted is not in memory either. Slices and transposed tensors are written out.
+    It has none in an expanded tensor (a stride of zero), in overlapping windows, or in a lazy tensor of zeros. A lazy negation or
+    conjugation is not in memory either. Slices and transposed tensors are written out.
     """
     if tensor.is_neg() or tensor.is_conj() or tensor._is_zerotensor():
         return False
@@ -150,7 +150,7 @@ def is_written_out(tensor: torch.Tensor) -> bool:
 
 
 def written_out(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor itself where it is written out or has another layout than strides, otherwise a copy that is written out."""
+    """The tensor itself if it is written out or has no strides, otherwise a copy that is written out."""
     if tensor.layout is not torch.strided or is_written_out(tensor):
         return tensor
     if tensor._is_zerotensor():  # a copy of it would be another
@@ -159,7 +159,7 @@ def written_out(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
-    """Whether tensors of different answers lie in the same memory."""
+    """Whether tensors of different outputs share memory."""
     seen: set[int] = set()
     for answer in answers:
         places = {place for tensor in answer if (place := storage_of(tensor))}
@@ -170,7 +170,7 @@ def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
 
 
 def storage_of(tensor: torch.Tensor) -> int:
-    """Where a tensor's memory begins; 0 where it has none of its own."""
+    """Address of a tensor's memory; 0 if it has none of its own."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):  # sparse tensors and subclasses without memory
@@ -178,7 +178,7 @@ def storage_of(tensor: torch.Tensor) -> int:
 
 
 class Mappings:
-    """Every allocation that the judge has handed over, by the judge's number for it."""
+    """All allocations from the judge, by the judge's number."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

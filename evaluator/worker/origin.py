@@ -1,4 +1,4 @@
-"""Where machine code comes from: the submission's own, or what is installed."""
+"""The origin of machine code: the submission's own, or installed."""
 
 import re
 import sys
@@ -7,14 +7,14 @@ from pathlib import Path
 from evaluator.dsl import dsls
 
 OWN_PREFIXES = ("/proc/self/fd/", "/memfd:", "/tmp/", "/dev/shm/")
-"""Where a shared object of the submission's can have come from: what the builder made arrives as a descriptor, a memfd, and nothing but its
-private directories is writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts, most of them elsewhere."""
+"""Possible paths of the submission's shared objects: the builder's arrive as descriptors (memfds), and only its private directories are
+writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts, most of them elsewhere."""
 
 
 def installed_folders() -> tuple[str, ...]:
-    """Folders below OWN_PREFIXES that Python and its packages are installed in, each with a slash at its end.
+    """Folders below OWN_PREFIXES with Python and its packages, each with a slash at its end.
 
-    To be asked before a submission has been loaded, which could change the search path.
+    Call it before a submission is loaded, which could change the search path.
     """
     given = {Path(entry).resolve() for entry in (sys.prefix, sys.base_prefix, *sys.path) if entry}
     return tuple(sorted(f"{folder}/" for folder in given if f"{folder}/".startswith(OWN_PREFIXES) and f"{folder}/" not in OWN_PREFIXES))
@@ -26,28 +26,28 @@ def is_own(path: str, installed: tuple[str, ...]) -> bool:
 
 
 LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
-"""Begin the names of libraries that launch kernels of their own by the driver; a submission can have their names in its text."""
+"""Prefixes of libraries that launch their own kernels through the driver; a submission's text can contain their names."""
 _GENERATED = re.compile(r"triton_[^_]{3}_fused_|triton_$")
-"""How torch.compile names the kernels that it generates. Those that it only tries begin with `triton_`, too."""
+"""Names that torch.compile gives to its kernels. Those that it only tries begin with `triton_`, too."""
 _VENDORS = re.compile(r"(?<![A-Za-z0-9_])(?:cub|thrust|cutlass)::")
-"""A namespace of a library of headers. These libraries can be wrapped into another namespace, so that it need not be the first."""
+"""A namespace of a header library. Such a library can be wrapped in another namespace, so it need not come first."""
 _WRAPPER = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*(?<![A-Za-z0-9_])cutlass::(?:Kernel2?|device_kernel)<")
-"""The kernels of CUTLASS that hold no work: they construct their template argument and call it."""
+"""CUTLASS's wrapper kernels, which do no work: they construct their template argument and call it."""
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 
 
 def kernel_names(source: str) -> tuple[str, ...]:
-    """What the launch recorder has to know of the DSLs: names of their libraries' kernels, and the forms of others (whose_kernel.h) in
-    those that the submission imports."""
+    """The recorder's names of DSL kernels: those of the DSLs' libraries, and the patterns (whose_kernel.h) of the DSLs that the submission
+    imports."""
     return tuple(name for dsl in dsls() for name in (*dsl.library_kernels, *(dsl.kernel_names if dsl.is_imported_by(source) else ())))
 
 
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
-    """Whether a kernel of this name, launched from the shared object of this path, is that of the submission with this source.
+    """Whether a kernel of this name, launched from the shared object of this path, belongs to the submission with this source.
 
-    Triton, CuPy, Numba and the like launch through the driver, from objects that don't tell whose the kernel is. There a kernel is the
-    submission's where its name stands in the source, or that of a function which a DSL names so; what torch.compile generates is not, and
-    nor are kernels of the DSLs' libraries. whose_kernel.h has the same rules for the launch recorder.
+    Triton, CuPy, Numba and the like launch through the driver, from objects that don't show whose the kernel is. Such a kernel is the
+    submission's if the source contains its name, or the function that a DSL names it after. Kernels that torch.compile generates are not,
+    nor are those of the DSLs' libraries. whose_kernel.h has the same rules for the launch recorder.
     """
     if not by_driver:
         return is_own(path, installed)
@@ -59,10 +59,11 @@ def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...],
 
 
 def is_vendors(kernel: str) -> bool:
-    """Whether a kernel's function stands in a namespace of CUB, Thrust or CUTLASS, at whatever depth. Its template arguments don't count;
-    of CUTLASS' kernels that do no more than call their argument, that argument does.
+    """Whether a kernel's function is in a namespace of CUB, Thrust or CUTLASS, at any depth. Its template arguments don't count; but for
+    CUTLASS's wrapper kernels, only the argument does.
 
-    Such a kernel is the submission's to launch, and not its own work: it is not left out, and earns no rank. whose_kernel.h says the same.
+    The submission may launch such a kernel, but it is not its own work: it is not left out, and earns no rank. whose_kernel.h says the
+    same.
     """
     wrapper = _WRAPPER.match(kernel)
     whole = _BASE_NAME.match(kernel, wrapper.end() if wrapper else 0)
@@ -70,8 +71,8 @@ def is_vendors(kernel: str) -> bool:
 
 
 def is_named(kernel: str, source: str) -> bool:
-    """Whether a kernel's name, without return type, namespaces, parameters and what compilers add to it, is a word of the source, or what a
-    DSL makes of the name of a function in it."""
+    """Whether a kernel's name, without return type, namespaces, parameters and compilers' additions, is a word of the source, or made by a
+    DSL from the name of a function in it."""
     whole = _BASE_NAME.match(kernel)
     base = re.split(r"[: ]", whole[0])[-1] if whole else ""
     if not base:

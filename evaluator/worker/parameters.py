@@ -1,8 +1,8 @@
-"""A submission's parameters and buffers beside the reference's, which were drawn from the same seed.
+"""Matches a submission's parameters and buffers with the reference's, which were drawn from the same seed.
 
-A submission that makes the same layers in the same order has drawn the same values, whatever it calls them. One that makes them otherwise
-needs the reference's, which are copied by name and shape. A value that it drew equal to a tensor of another name stays as it is: it has
-moved its layers. Where values have only changed places among the same names, it has made the same layers in another order, and names count.
+A submission that makes the same layers in the same order has drawn the same values, under any names. Any other needs the reference's
+values, which are copied by name and shape. A value equal to a reference tensor of another name is kept: the submission has renamed its
+layers. If values are only permuted among the same names, it made the same layers in another order, and names count.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 
 @dataclass
 class Agreement:
-    """How a submission's tensors and the reference's agreed. Names that are shown have the shape behind them."""
+    """The result of matching. Displayed names are followed by the shape."""
 
     changed: bool = False
-    """Whether a value that had been drawn otherwise was overwritten."""
+    """Whether a value that differed was overwritten."""
     kept: list[str] = field(default_factory=list)
-    """Drawn equal to a tensor of another name, and left so."""
+    """Tensors that equal one of another name, and were kept."""
     unmatched: list[str] = field(default_factory=list)
-    """Parameters of the submission that have neither name nor values of one of the reference's."""
+    """The submission's parameters without a counterpart by name or values."""
     missing: list[str] = field(default_factory=list)
-    """The reference's that the submission has neither by name nor by values."""
+    """The reference's tensors without a counterpart by name or values."""
 
 
 def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: bool) -> Agreement:
-    """Hold the model's tensors against those of the reference, `given`, and copy them where `copies` and they don't agree otherwise."""
+    """Match the model's tensors with the reference's, `given`; with `copies`, overwrite those that differ."""
     own = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
     found, held = Agreement(), set[str]()
     parameters = {name for name, _ in model.named_parameters()}
@@ -57,7 +57,7 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
 
 
 def _moved_from(name: str, value: torch.Tensor, given: Mapping[str, torch.Tensor]) -> str | None:
-    """The tensor of another name that has these values; None where that of the same name has them."""
+    """The reference tensor of another name with these values; None if that of the same name has them."""
     if isinstance(value, UninitializedTensorMixin):
         return None
     there = given.get(name)
@@ -65,7 +65,7 @@ def _moved_from(name: str, value: torch.Tensor, given: Mapping[str, torch.Tensor
 
 
 def _in_circle(name: str, moved: Mapping[str, str]) -> bool:
-    """Whether it has the values of a name that has those of another, and so on up to this one."""
+    """Whether following the names of equal values leads back to this name."""
     passed, at = {name}, moved[name]
     while at in moved and at not in passed:
         passed.add(at)
@@ -74,7 +74,7 @@ def _in_circle(name: str, moved: Mapping[str, str]) -> bool:
 
 
 def _equal_to(value: torch.Tensor, given: Mapping[str, torch.Tensor]) -> str | None:
-    """The tensor of the reference that has these values, perhaps in another shape or transposed. Constants say nothing."""
+    """The reference tensor with these values, perhaps reshaped or transposed. Constants don't count."""
     if _is_constant(value):
         return None
     for name, other in given.items():

@@ -1,6 +1,6 @@
-"""How a model is called, where that is more than its forward(): in training mode, with arguments that it changes, or with a backward pass.
+"""How to call a model beyond forward(): in training mode, with arguments that it changes, or with a backward pass.
 
-Both sides call by it: the judge the reference, a worker the submission.
+Both sides use it: the judge for the reference, a worker for the submission.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,29 +19,30 @@ Json = Any
 
 @dataclass(frozen=True)
 class Procedure:
-    """What a problem declares of its calls."""
+    """A problem's declaration of its calls."""
 
     train: bool = False
-    """Training mode; what draws random numbers, such as dropout, stays as in evaluation, for it has no one right answer."""
+    """Training mode; random operations such as dropout stay in evaluation mode, since they have no single right output."""
     in_place: tuple[int, ...] = ()
-    """Positions of the arguments that a call changes, and that are part of the answer."""
+    """Positions of the arguments that a call changes, and that are part of the output."""
     backward: tuple[str, ...] | None = None
-    """Names of the parameters whose gradients are part of the answer, as are those of all floating-point inputs; None without them."""
+    """Names of the parameters whose gradients are part of the output, as are those of all floating-point inputs; None without a backward
+    pass."""
 
     def encode(self) -> Json:
-        """As it goes to a worker."""
+        """The JSON form for a worker."""
         return {"train": self.train, "in_place": list(self.in_place), "backward": None if self.backward is None else list(self.backward)}
 
     @classmethod
     def decode(cls, value: Json) -> "Procedure":
-        """The reverse; of None, the procedure of a plain call."""
+        """The reverse; for None, the procedure of a plain call."""
         if value is None:
             return cls()
         names = value["backward"]
         return cls(bool(value["train"]), tuple(value["in_place"]), None if names is None else tuple(names))
 
     def prepare(self, model: torch.nn.Module) -> torch.nn.Module:
-        """The model in the mode that it is called in."""
+        """The model in the mode of its calls."""
         model.train(self.train)
         for module in model.modules():
             if isinstance(module, _DropoutNd | nn.RReLU) or (isinstance(module, nn.RNNBase | nn.MultiheadAttention) and module.dropout > 0):
@@ -49,10 +50,10 @@ class Procedure:
         return model
 
     def call(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
-        """The answer to `values`: what forward() returns, or a dict in which the arguments that it changed, or the gradients, are besides.
+        """The output for `values`: what forward() returns, or a dict with that and the arguments that it changed, or the gradients.
 
-        With a backward pass, the last of `values` is a list of the directions that it is for, one for each floating-point tensor of the
-        answer. Raises ValueError where the answer has no gradient. An answer of another form comes without gradients.
+        With a backward pass, the last of `values` is a list of output gradients, one for each floating-point tensor of forward()'s output.
+        Raises ValueError if the output has no gradient. An output of another form comes without gradients.
         """
         if self.backward is not None:
             return self._with_gradients(forward, parameters, values)
@@ -61,7 +62,7 @@ class Procedure:
         return forward(*values)
 
     def spared(self, values: Sequence[Any]) -> list[Any]:
-        """The same arguments, with copies in the place of those that a call changes."""
+        """The arguments, with copies of those that a call changes."""
         return [copied(value) if position in self.in_place else value for position, value in enumerate(values)]
 
     def _with_gradients(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
@@ -75,7 +76,7 @@ class Procedure:
                 return {"output": plain, "inputs": None, "parameters": None}
             pairs = [(tensor, direction) for tensor, direction in zip(floating, directions, strict=True) if tensor.requires_grad]
             if not pairs:
-                raise ValueError("the answer has no gradient: forward() needs a torch.autograd.Function with a backward()")
+                raise ValueError("the output has no gradient: forward() needs a torch.autograd.Function with a backward()")
             named = {name: parameters[name] for name in self.backward or () if name in parameters}
             wanted = [*leaves, *named.values()]
             found = torch.autograd.grad([tensor for tensor, _ in pairs], wanted, [one for _, one in pairs], allow_unused=True)
@@ -92,7 +93,7 @@ PLAIN = Procedure()
 
 
 def has_batch_statistics(model: nn.Module) -> bool:
-    """Whether the model has a normalization by the batch's statistics in training mode, and by others in evaluation."""
+    """Whether the model has a normalization that uses the batch's statistics in training mode, and others in evaluation."""
     return any(isinstance(module, _NormBase) and module.track_running_stats for module in model.modules())
 
 
@@ -109,7 +110,7 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested value with every tensor in it changed."""
+    """The nested value with `change` applied to every tensor."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -126,12 +127,12 @@ def copied(value: Any) -> Any:
 
 
 def written(value: Any) -> Any:
-    """The nested value with every tensor in it written out (`evaluator.worker.memory.written_out`)."""
+    """The nested value with every tensor written out (`evaluator.worker.memory.written_out`)."""
     return mapped(value, written_out)
 
 
 def _leaf(value: Any, leaves: list[torch.Tensor]) -> Any:
-    """The value with every floating-point tensor in it made one that gradients are asked of, which is added to `leaves`."""
+    """The value with every floating-point tensor replaced by a leaf that requires a gradient; each leaf is added to `leaves`."""
 
     def leaf(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():

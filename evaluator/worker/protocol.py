@@ -1,7 +1,7 @@
 """Frames on the one socket between judge and worker: a length, then a JSON object; descriptors travel beside it.
 
-Both sides use this module. It is written for a peer that may send anything: a frame has a length limit, JSON is strict (numbers are
-finite, text is Unicode without lone surrogates, an object is at the top), and anything else is a ProtocolError.
+Both sides use this module. The peer may send anything: a frame has a length limit, JSON is strict (numbers are finite, text is Unicode
+without lone surrogates, an object is at the top), and anything else is a ProtocolError.
 """
 
 import array
@@ -19,7 +19,7 @@ MAX_DESCRIPTORS = 64
 """Descriptors sent with one frame; the kernel's own limit is 253."""
 
 LEAST_TIMEOUT_S = 1e-3
-"""A socket with a timeout of 0 does not wait at all, and says so by another error."""
+"""A socket with a timeout of 0 does not wait at all, and raises a different error."""
 
 Message = dict[str, Any]
 
@@ -29,7 +29,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class ProtocolError(Exception):
-    """The peer sent something that is no frame."""
+    """The peer sent something that is not a frame."""
 
 
 class ChannelClosedError(Exception):
@@ -43,16 +43,16 @@ def _refuse_constant(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is beyond the numbers")
+        raise ValueError(f"{text[:40]} is too large a number")
     return number
 
 
 def decode(payload: bytes) -> Message:
-    """The object that a frame's payload holds. Raises ProtocolError."""
+    """The object in a frame's payload. Raises ProtocolError."""
     try:
         message = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
         if b"\\ud" in payload.lower():
-            # A lone surrogate, written as an escape, parses; a result that holds one could not be stored.
+            # A lone surrogate, written as an escape, parses; but a result that holds one can't be stored.
             json.dumps(message, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not a JSON frame: {error}") from error
@@ -62,7 +62,7 @@ def decode(payload: bytes) -> Message:
 
 
 def encode(message: Message) -> bytes:
-    """The frame for a message. Raises ProtocolError where it is too long."""
+    """The frame for a message. Raises ProtocolError if it is too long."""
     payload = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     if len(payload) > MAX_FRAME_BYTES:
         raise ProtocolError(f"a frame of {len(payload)} bytes; the limit is {MAX_FRAME_BYTES}")
@@ -72,8 +72,8 @@ def encode(message: Message) -> bytes:
 class Channel:
     """One end of the socket pair.
 
-    `take_descriptors` is set on the worker's side only: the judge never accepts a descriptor, so that a worker can't fill its table.
-    `learn_peer` is set on the judge's: `peer_pid` is then the process that sent the first piece, as the kernel says.
+    `take_descriptors` is set only on the worker's side: the judge never accepts a descriptor, so a worker can't fill its table.
+    `learn_peer` is set on the judge's: the kernel then reports as `peer_pid` the process that sent the first piece.
     """
 
     def __init__(self, sock: socket.socket, take_descriptors: bool = False, learn_peer: bool = False) -> None:
@@ -93,9 +93,9 @@ class Channel:
         self._socket.close()
 
     def send(self, message: Message, descriptors: Sequence[int] = (), timeout_s: float | None = None) -> None:
-        """Send one frame, within timeout_s (None: for as long as it takes).
+        """Send one frame, within timeout_s (None: without limit).
 
-        Raises ChannelClosedError where the peer is gone, TimeoutError where it does not read.
+        Raises ChannelClosedError if the peer is gone, TimeoutError if it does not read.
         """
         if len(descriptors) > MAX_DESCRIPTORS:
             raise ProtocolError(f"{len(descriptors)} descriptors with one frame; the limit is {MAX_DESCRIPTORS}")
@@ -113,7 +113,7 @@ class Channel:
             raise ChannelClosedError(str(error)) from error
 
     def receive(self, timeout_s: float | None = None, spin_s: float = 0.0) -> tuple[Message, list[int]]:
-        """The next frame, and the descriptors that came with it; for the first spin_s seconds it is waited for without sleeping.
+        """The next frame and its descriptors; the first spin_s seconds of waiting are a busy wait.
 
         Raises ProtocolError, ChannelClosedError, and TimeoutError after timeout_s seconds without a whole frame (0: take what is there).
         """

@@ -1,6 +1,6 @@
-"""The worker: loads one submission, constructs its model, and answers the judge's requests until the channel ends.
+"""The worker: loads one submission, makes its model, and serves the judge's requests until the channel ends.
 
-What it answers is a claim. It is small so that it can be read at one sitting, and it holds nothing that a submission could use.
+Its replies are claims. It is small enough to read in one sitting, and holds nothing that a submission could use.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from evaluator.worker.protocol import Channel, ChannelClosedError, Message, Prot
 from evaluator.worker.state import State
 
 SPIN_S = 0.005
-"""How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
+"""How long to busy-wait for the next request: waking up takes up to half a millisecond, in which the clock runs."""
 
 Handler = Callable[[State, Message, Sequence[int]], Message]
 
@@ -45,7 +45,7 @@ HANDLERS: dict[str, Handler] = {
     "burst": timing.burst,
     "ping": timing.ping,
 }
-"""What answers a request, by its kind."""
+"""Handlers of requests, by kind."""
 
 
 def main(descriptors: Mapping[str, int]) -> int:
@@ -57,10 +57,10 @@ def main(descriptors: Mapping[str, int]) -> int:
 
 
 def serve(worker: "Server", channel: Channel) -> int:
-    """Answer the judge's requests until it hangs up."""
+    """Serve the judge's requests until it hangs up."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # what was printed must not die with the process
+            stream.reconfigure(line_buffering=True)  # printed text must not be lost with the process
     while True:
         try:
             request, fds = channel.receive(spin_s=SPIN_S if worker.state.on_device else 0.0)
@@ -73,22 +73,22 @@ def serve(worker: "Server", channel: Channel) -> int:
 
 
 class Server:
-    """One submission, from its source to its answers."""
+    """One submission, from its source to its outputs."""
 
     def __init__(self, channel: Channel, host_kernels: HostKernels | None = None) -> None:
         self.state = State(channel, host_kernels)
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
-        """Carry out one request; an exception of the submission's becomes a `failed` answer."""
+        """Carry out one request; an exception of the submission's becomes a `failed` reply."""
         kind, seq = request["kind"], request["seq"]
         try:
             return {"kind": kind, "seq": seq, **HANDLERS[kind](self.state, request, descriptors)}
-        # The submission's code runs in there: SystemExit, KeyboardInterrupt and its own subclasses of BaseException are its answer too.
+        # The submission's code runs in there: SystemExit, KeyboardInterrupt and its own subclasses of BaseException are its result too.
         except BaseException as error:  # noqa: BLE001
             return self.failed(request, error)
 
     def failed(self, request: Message, error: BaseException) -> Message:
-        """The answer to a request that an exception ended."""
+        """The reply to a request that an exception ended."""
         told = describe_failure(error, str(self.state.path), on_device=self.state.on_device)
         return {"kind": "failed", "seq": request["seq"], **told}
 

@@ -1,4 +1,4 @@
-"""What a worker keeps between two requests, and what several handlers do with it."""
+"""The worker's state between two requests, and functions that several handlers use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MODULE_NAME = "submission"
 
 @dataclass(frozen=True)
 class Recording:
-    """Calls as a CUDA graph, with their answers, which each replay writes anew."""
+    """Calls as a CUDA graph, with their outputs, which each replay writes again."""
 
     graph: Any
     outputs: list[list[torch.Tensor]]
@@ -29,13 +29,13 @@ class Recording:
 
 
 class State:
-    """One submission, its model, and what it has last been asked."""
+    """One submission, its model, and the state of its last request."""
 
     def __init__(self, channel: Channel, host_kernels: HostKernels | None = None) -> None:
         self.channel = channel
         self.host_kernels = host_kernels or HostKernels(None)
         self.watches: list[Watch] = []
-        """Of the DSLs, to be called after code that may have imported them."""
+        """The DSLs' functions to call after code that may have imported them."""
         self.path = Path.cwd() / f"{MODULE_NAME}.py"
         self.device = torch.device("cpu")
         self.mappings = Mappings(self.device)
@@ -47,32 +47,32 @@ class State:
         self.gate: MappedGate | None = None
         self.sets: list[list[Any]] = []
         self.output: list[torch.Tensor] = []
-        """The tensors of the last answer."""
+        """The tensors of the last output."""
         self.outputs: list[list[torch.Tensor]] = []
-        """Those of each answer of a block."""
+        """Those of each output of a block."""
         self.graphs: dict[str, Recording] = {}
         self.reuses = False
-        """Whether answers of different calls have been seen to lie in the same memory. Then the answers of a block are copied: otherwise
-        each of them would hold the last one."""
+        """Whether outputs of different calls have shared memory. If so, a block's outputs are copied: otherwise each would hold the last
+        one."""
 
     def place(self, device: torch.device) -> None:
-        """Run on this device from now on. Where that is another one, what has been mapped is gone."""
+        """Run on this device from now on. If that changes, mapped memory is dropped."""
         if device != self.device:
             self.device, self.mappings = device, Mappings(device)
 
     def forget(self) -> None:
-        """Let go of the model, of its answers, and of all memory of the judge's."""
+        """Drop the model, its outputs, and all memory of the judge."""
         self.sets, self.output, self.outputs, self.graphs = [], [], [], {}
         self.model, self.parameters, self.reuses = None, {}, False
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-            synchronize(self.device)  # what was enqueued may still read what is to be unmapped
+            synchronize(self.device)  # enqueued work may still read memory that will be unmapped
         self.mappings.clear()
         if self.gate is not None:
             self.gate.close()
             self.gate = None
 
     def watch(self) -> None:
-        """Let DSLs see what has been imported."""
+        """Let DSLs see new imports."""
         for watch in self.watches:
             watch()
 
@@ -82,33 +82,32 @@ class State:
         return self.device.type == "cuda"
 
     def call_model(self, values: Sequence[Any]) -> Any:
-        """The model's answer to a set of inputs, written out: what a view leaves to do is part of the call."""
+        """The model's output for a set of inputs, written out: materialising a view is part of the call."""
         if self.ablation:
-            values = self.procedure.spared(values)  # what a child writes into shared memory would be seen
+            values = self.procedure.spared(values)  # otherwise a child's writes to shared memory would be seen
         return written(self.procedure.call(self.model, self.parameters, values))
 
     def describe(self, tensor: torch.Tensor) -> Message:
-        """Keep one tensor of an answer, and describe it to the judge."""
+        """Store one tensor of an output, and describe it to the judge."""
         self.output.append(tensor)
         return description(tensor)
 
     def keep(self, value: Any) -> Any:
-        """Keep one answer of several, and describe it to the judge."""
+        """Store one output of several, and describe it to the judge."""
         self.output = []
         described = structure.encode(value, self.describe)
         self.outputs.append(self.output)
         return described
 
     def copy_out(self, views: Sequence[Any]) -> None:
-        """Copy the last answer into the judge's memory: in the order of its description, and laid out as described. A view that is None
-        leaves its tensor out."""
+        """Copy the last output into the judge's memory, in the order and layout of its description. A view of None skips its tensor."""
         for view, tensor in zip(views, self.output, strict=True):
             if view is not None:
                 self.mappings.tensor(view).copy_(tensor.permute(view["order"]) if "order" in view else tensor)
 
 
 def description(tensor: torch.Tensor) -> Message:
-    """What the judge is told of a tensor."""
+    """The description of a tensor for the judge."""
     described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
     if tensor.layout is not torch.strided:
         return {**described, "layout": str(tensor.layout).removeprefix("torch.")}
@@ -119,6 +118,6 @@ def description(tensor: torch.Tensor) -> Message:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait for the device, where it is a GPU."""
+    """Wait for the device, if it is a GPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -1,7 +1,7 @@
-"""Nested values as JSON, with tensors left out: each tensor becomes a small description made by the caller.
+"""Nested values as JSON without tensors: the caller describes each tensor.
 
-The judge uses it for inputs and init inputs, the worker for what `forward` returned. A leaf that is neither a tensor nor plain data is
-encoded by its type's name alone, so that it can be reported and never has to be understood.
+The judge uses it for inputs and init inputs, the worker for the output of `forward`. A leaf that is neither a tensor nor plain data is
+encoded only by its type's name: the judge can report it, and never has to understand it.
 """
 
 import math
@@ -17,7 +17,7 @@ UNWRITTEN = "view"
 """The layout of a strided tensor whose elements are not all in memory."""
 
 _DTYPES = {name: dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)}
-"""A table, since asking torch itself for a stranger's name may import half of it."""
+"""A table, since asking torch itself for an unknown name may import half of it."""
 
 Json = Any
 Describe = Callable[[torch.Tensor], Json]
@@ -60,12 +60,12 @@ def _encode_leaf(value: Any) -> Json:
 
 
 def encode(value: Any, describe: Describe) -> Json:
-    """`value` as JSON; `describe` says what stands for a tensor. Raises StructureError."""
+    """`value` as JSON; `describe` describes a tensor. Raises StructureError."""
     return _Encoder(describe).encode(value)
 
 
 def decode(tree: Json, resolve: Resolve, depth: int = 0) -> Any:
-    """The value that `encode` described; `resolve` turns a tensor's description into what is to stand there. Raises StructureError."""
+    """The value that `encode` described; `resolve` turns a tensor's description into its replacement. Raises StructureError."""
     if depth > MAX_DEPTH or not isinstance(tree, dict) or len(tree) != 1:
         raise StructureError("not an encoded value")
     ((kind, content),) = tree.items()
@@ -111,7 +111,7 @@ def _decode_leaf(kind: str, content: Json) -> Any:
 
 
 class Other:
-    """Stands for a value of a type that has no place in an answer."""
+    """Stands for a value of a type that an output can't have."""
 
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name

@@ -1,8 +1,8 @@
-"""Imported by the parents of judges and workers: it calls each of MKL's vector functions once, on one thread.
+"""Calls each of MKL's vector functions once, on one thread; the judges' and workers' parents import it.
 
-MKL chooses the code of such a function in its first call. Where several threads make that call at once, one of them may run a version
-of low accuracy, with errors up to 1e-4, for its part of the tensor (https://github.com/pytorch/pytorch/issues/188792). An honest answer
-on a processor would be wrong once, and right when it is asked again. What a parent has chosen holds for the processes that it forks.
+MKL chooses the code of such a function in its first call. If several threads make that call at once, one of them may run a low-accuracy
+version, with errors up to 1e-4, for its part of the tensor (https://github.com/pytorch/pytorch/issues/188792). An honest output on a CPU
+would be wrong once, and right the next time. A parent's choice holds for the processes that it forks.
 """
 
 import torch
@@ -29,7 +29,7 @@ FUNCTIONS = (
     torch.tan,
     torch.tanh,
 )
-"""What MKL may compute of PyTorch's functions."""
+"""PyTorch functions that MKL may compute."""
 
 for _function in FUNCTIONS:
     for _type in (torch.float32, torch.float64):

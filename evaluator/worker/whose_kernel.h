@@ -1,9 +1,9 @@
-/* Whose a kernel is by its name. Of a kernel that the driver launches for Triton, CuPy, Numba and the like, the caller says little.
+/* Decides by its name whose a kernel is. If the driver launches it for Triton, CuPy, Numba and the like, the caller shows little.
  *
- * Part of launch_recorder.c. A kernel whose name stands in the submission's text is its own, whoever launches it for it, and so is one that
- * a DSL names after a function of the submission's. What PyTorch's compiler generates is nobody's own, and nor are kernels that come with
- * PyTorch or a DSL. A kernel of CUB's, Thrust's or CUTLASS' is a
- * vendor's work, whatever object it was compiled into: it is recorded as own, and not left out. evaluator/worker/origin.py has the same rules.
+ * Part of launch_recorder.c. A kernel is the submission's own if its name is in the submission's text, or if a DSL names it after one of
+ * the submission's functions. Kernels that PyTorch's compiler generates, or that come with PyTorch or a DSL, are not. A kernel of CUB,
+ * Thrust or CUTLASS is a vendor's work, in any object: it is recorded as own, and not left out. evaluator/worker/origin.py has the same
+ * rules.
  */
 
 static char *source; /* the submission's text, and library_kernels and kernel_names of evaluator/dsl/plugin.py, once they are known */
@@ -18,7 +18,7 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Whether the text has these letters as a word. */
+/* Whether the text contains these letters as a word. */
 static int has_word(const char *text, const char *word, size_t length) {
     const char *end = text ? text + strlen(text) : NULL;
     for (const char *at = text; at && length; ++at) {
@@ -29,7 +29,7 @@ static int has_word(const char *text, const char *word, size_t length) {
     return 0;
 }
 
-/* The length of a kernel's name with return type and namespaces, and without parameters and what compilers add to it. */
+/* Length of a kernel's name with return type and namespaces, without parameters and compilers' additions. */
 static size_t qualified_length(const char *kernel) {
     static const char ANONYMOUS[] = "(anonymous namespace)::";
     size_t end = strcspn(kernel, "(<[$");
@@ -45,7 +45,7 @@ static const char *base_name(const char *kernel, size_t *length) {
     return kernel + begin;
 }
 
-/* Whether it is one of the libraries that launch their own kernels by the driver; a submission can have their names in its text. */
+/* Whether it is a library that launches its own kernels through the driver; a submission's text can contain their names. */
 static int is_library(const void *caller) {
     static const char *const libraries[] = {"libtorch_cuda", "libcu", "libnccl"};
     Dl_info who = {0};
@@ -65,7 +65,7 @@ static const char *first_word(const char *text, size_t *length) {
     return *length ? text : NULL;
 }
 
-/* Whether a kernel comes with a DSL: whether a name fits it, which may end in a `*`. */
+/* Whether a kernel comes with a DSL: it matches a name, which may end in a `*`. */
 static int is_of_library(const char *kernel) {
     size_t length;
     for (const char *name = first_word(kernel_names, &length); name; name = first_word(name + length, &length)) {
@@ -75,7 +75,7 @@ static int is_of_library(const char *kernel) {
     return 0;
 }
 
-/* Whether the submission has a function in Python of this name. */
+/* Whether the submission has a Python function of this name. */
 static int defines(const char *function, size_t length) {
     char text[4 + 256] = "def ";
     if (!length || length > sizeof text - 4) return 0;
@@ -83,7 +83,7 @@ static int defines(const char *function, size_t length) {
     return has_word(source, text, 4 + length);
 }
 
-/* Whether this is what a DSL calls the kernel of a function that the submission defines. */
+/* Whether a DSL gives this name to the kernel of a function that the submission defines. */
 static int names_function(const char *kernel, size_t length) {
     static const char FUNCTION[] = "{name}";
     size_t size;
@@ -115,7 +115,7 @@ static int is_fused(const char *kernel) {
     return length == 3 && starts_with(kind + length, "_fused_");
 }
 
-/* Where one of the names begins in `length` letters of a text, as a whole word as far as it begins there; NULL where none does. */
+/* Where one of the names begins, at the start of a word, in `length` letters of a text; NULL if none does. */
 static const char *find_name(const char *text, size_t length, const char *const *names, size_t count) {
     for (const char *at = text; at < text + length; ++at)
         for (size_t i = 0; (at == text || !is_letter(at[-1])) && i < count; ++i)
@@ -123,7 +123,7 @@ static const char *find_name(const char *text, size_t length, const char *const 
     return NULL;
 }
 
-/* What a kernel of CUTLASS' calls that holds no work itself but constructs its template argument and calls it; other kernels as they are. */
+/* For a CUTLASS wrapper kernel, the template argument that it constructs and calls; other kernels unchanged. */
 static const char *called_by_wrapper(const char *kernel) {
     static const char *const wrappers[] = {"cutlass::Kernel<", "cutlass::Kernel2<", "cutlass::device_kernel<"};
     size_t length = qualified_length(kernel);
@@ -132,7 +132,7 @@ static const char *called_by_wrapper(const char *kernel) {
     return found ? kernel + length + 1 : kernel;
 }
 
-/* Whether a kernel's function stands in a namespace of CUB, Thrust or CUTLASS, which can be wrapped into another. Arguments don't count. */
+/* Whether a kernel's function is in a namespace of CUB, Thrust or CUTLASS, which can be wrapped in another. Arguments don't count. */
 static int is_vendors(const char *kernel) {
     static const char *const vendors[] = {"cub::", "thrust::", "cutlass::"};
     const char *name = called_by_wrapper(kernel);

@@ -1,7 +1,7 @@
-"""How a source is compiled the fast way: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
+"""Compiles a source the fast way: cut-down headers, nvcc's passes in parallel, precompiled headers for C++.
 
-It may fail where the stock way does not, so that a failure means nothing by itself: what does not succeed here is compiled again the stock
-way, unless the failure is of the kind that `proof.py` proves.
+It may fail where the stock way succeeds, so a failure alone means nothing: the source is compiled again the stock way, unless `proof.py`
+proves the failure.
 """
 
 import re
@@ -22,33 +22,32 @@ from evaluator.build.runner import CommandResult
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
 _BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
 _DECLARES_ONLY = re.compile(r"\A(?!.*\basm\b)[^{}]*\bPYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{[^{}]*\}\s*\Z", re.DOTALL)
-"""A binding file as PyTorch writes it: declarations, and a module that names them. There is nothing in it that a compiler could object to
-after it has understood it."""
+"""A binding file as PyTorch writes it: declarations, and a module that names them. Nothing in it can fail after it has been parsed."""
 MAX_READ_CHARS = 256 << 10
-"""Longer sources go without cut-down headers: reading them word by word would take its time, in the builder's own process."""
+"""Longer sources don't get cut-down headers: reading them token by token takes too long in the builder's own process."""
 _TELLING_FLAG = re.compile(
     r"-[DU](?!__CUDA_NO_)|define-macro|-include|-imacros|-isystem|-iquote|-idirafter|-nostdinc|options-file|-optf|^@"
 )
-"""Flags that may change what PyTorch's headers say, or bring in others."""
+"""Flags that may change the content of PyTorch's headers, or include others."""
 
 
 @dataclass(frozen=True)
 class FastAttempt:
-    """How a source is to be compiled the fast way."""
+    """How to compile one source the fast way."""
 
     argv: tuple[str, ...]
     ways: tuple[str, ...]
-    """What is fast about it; empty while nothing is."""
+    """The fast techniques that apply; empty while there are none."""
     headers: SourceHeaders | None
     """The cut-down headers that it is compiled with."""
     made: bool = True
-    """Whether there is an object if it succeeds; where none is needed, a file may be read through only."""
+    """Whether success makes an object. If no object is needed, the compiler may only check the file."""
     passes: Passes | None = None
-    """nvcc's passes, where they are known."""
+    """nvcc's passes, if known."""
 
     @property
     def way(self) -> str:
-        """As in "lean+passes"."""
+        """The techniques in one word, such as "lean+passes"."""
         return "+".join(self.ways)
 
     @property
@@ -57,28 +56,28 @@ class FastAttempt:
         return (self.argv[0], "--dryrun", *self.argv[1:])
 
     def with_passes(self, listed: CommandResult) -> "FastAttempt | None":
-        """The same with the passes that `listing` told. None where nothing is fast then."""
+        """This attempt with the passes that `listing` printed. None if nothing is fast then."""
         passes = read_dryrun(listed.output, self.argv) if listed.code == 0 else None
         if passes is None:
             return self if self.ways else None
         return replace(self, ways=(*self.ways, "passes"), passes=passes)
 
     def edges(self, job: str, key: str, source: str, scratch: Path) -> tuple[Edge, ...]:
-        """The edges of a graph that carry it out for the file `source`; `job` begins their names, `scratch` is for temporary files."""
+        """The graph edges that compile the file `source`. `job` begins their names; `scratch` is for temporary files."""
         if self.passes is None:
             return (Edge(job, shell_command(self.argv, {"TMPDIR": str(scratch)})),)
         return edges(self.passes, key, source, job, scratch)
 
 
 class FastWay:
-    """Knows how to compile sources of one toolchain the fast way, where there is one."""
+    """Compiles sources of one toolchain the fast way, where there is one."""
 
     def __init__(self, shared_headers: SharedHeaders, run_in: RunIn) -> None:
         self._shared_headers, self._run_in = shared_headers, run_in
 
     def attempt(self, request: BuildRequest, command: Command, folder: Path, *, linked: bool = True) -> FastAttempt | None:
-        """`command` of the plan, in other words, with its headers in `folder`; `linked`: its object is needed. None where there is no fast
-        way. For CUDA, `with_passes` has to be asked what is fast. Raises OSError as the runner does."""
+        """The fast form of `command`, with its headers in `folder`; `linked`: its object is needed. None if there is no fast way. For CUDA,
+        `with_passes` tells whether anything is fast. Raises OSError as the runner does."""
         source = request.source_of(command.output)
         if command.step is Step.CUDA:
             return self._cuda_attempt(request, source, command, folder)
@@ -100,7 +99,7 @@ class FastWay:
     def proof(
         self, request: BuildRequest, command: Command, folder: Path, attempt: FastAttempt, result: CommandResult, run: Run
     ) -> str | None:
-        """What proves that a source which failed in `attempt` fails the stock way with the same messages; None where nothing does. Raises
+        """What proves that a source which failed in `attempt` fails the stock way with the same messages; None if nothing does. Raises
         OSError as `run` does."""
         gnu = command.step is Step.CPP
         texts = {file.name: file.text for file in request.sources + request.headers}
@@ -112,7 +111,7 @@ class FastWay:
         return Failure(result.output, texts, *found, gnu).proof() if found else None
 
     def doubt(self) -> None:
-        """Look at what was prepared again before it is used again: something failed with it."""
+        """Check the prepared files again before their next use: a compile with them failed."""
         self._shared_headers.doubt()
 
     def _cuda_attempt(self, request: BuildRequest, source: SourceFile, command: Command, folder: Path) -> FastAttempt:
@@ -125,7 +124,7 @@ class FastWay:
     def _headers(
         self, prepared: LeanHeaders | None, request: BuildRequest, source: SourceFile, flags: tuple[str, ...]
     ) -> SourceHeaders | None:
-        """Cut-down headers that mean the same to `source`; None where that is not sure."""
+        """Cut-down headers that mean the same to `source`; None if that is not certain."""
         if prepared is None or any(map(_TELLING_FLAG.search, flags)):
             return None
         texts = [source.text, *(header.text for header in request.headers)]
@@ -143,7 +142,7 @@ class FastWay:
 
 
 def _place_of(source: SourceFile) -> str:
-    """The name of the folder for this source's headers. No file of a request is called so: its names begin with no dot."""
+    """Name of the folder for this source's headers. It begins with a dot, as no file of a request does."""
     return f".lean-{source.name}"
 
 

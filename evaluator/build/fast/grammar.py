@@ -1,7 +1,7 @@
-"""What no C++ program has, whatever its names mean: brackets that don't match, and tokens that never stand side by side.
+"""Syntax that no C++ program has, whatever its names mean: unmatched brackets, and tokens that never follow each other.
 
-All of it is read after the preprocessor, so that nothing is a macro any more. Only what every C++ up to C++23 forbids is listed, with the
-extensions of g++ and nvcc: each entry has to be right for every program, and the list need not find every error.
+The text is read after the preprocessor, so nothing is a macro any more. An entry may list only what every C++ up to C++23, with the
+extensions of g++ and nvcc, forbids. The list need not find every error.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from evaluator.build.fast.unit import Token, Unit, matching_brackets
 _STATEMENTS = frozenset(("return", "if", "for", "while", "switch", "break", "continue", "else", "case"))
 """Words that begin a statement or a part of one. Not `do`, `goto` and `try`, which have other uses."""
 _TYPES = frozenset(("int", "float", "double", "void", "bool", "char"))
-"""Not `long` and its kin, which go with others in any order."""
+"""Not `long` and the like, which combine with others in any order."""
 _OTHERS = """
 alignas alignof and and_eq asm auto bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield compl concept const
 const_cast consteval constexpr constinit decltype default delete do dynamic_cast enum explicit export extern false friend goto inline long
@@ -20,19 +20,19 @@ sizeof static static_assert static_cast struct template this thread_local throw 
 virtual volatile wchar_t xor xor_eq final override import module restrict
 """
 KEYWORDS = _STATEMENTS | _TYPES | frozenset(_OTHERS.split())
-"""With the words that are one in some places only."""
+"""Includes words that are keywords only in some contexts."""
 _AFTER_NUMBER = frozenset(("and", "or", "xor", "bitand", "bitor", "not_eq", "and_eq", "or_eq", "xor_eq", "final", "override"))
 _BINARY = frozenset(("=", "+", "-", "/", "%", "==", "!=", "<=", "+=", "-=", "*=", "/=", "%=", "||"))
 _DIGRAPHS = frozenset(("<:", ":>", "<%", "%>", "%:"))
 _RAW = frozenset(("R", "u8R", "uR", "UR", "LR"))
 _PLAIN_ATTRIBUTES = frozenset(("nodiscard", "maybe_unused", "likely", "unlikely", "fallthrough", "noreturn"))
 _STRAY = frozenset("`@#\"'")
-"""Characters which are no token where they are alone. Others may be parts of names: `$`, and letters beyond ASCII."""
+"""Characters that are no token by themselves. Not `$` and letters beyond ASCII, which may be parts of names."""
 
 
 def stray_or_pair(unit: Unit, file: str, line: int) -> str | None:
-    """What no compiler accepts in a request's own tokens, at a place that a message at `file`, `line` may be about: a stray character or an
-    impossible pair. None where nothing is certain."""
+    """A stray character or an impossible pair in a request's own tokens, where a message at `file`, `line` may be about it. None if nothing
+    is certain."""
     tokens = unit.own
     if _has_riddles(unit):
         return None
@@ -49,8 +49,8 @@ def stray_or_pair(unit: Unit, file: str, line: int) -> str | None:
 
 
 def has_unmatched_bracket(unit: Unit, file: str = "", line: int | None = None) -> bool:
-    """Whether the brackets of a request's own tokens certainly don't match, so that a message at `file`, `line` may be about that; without
-    a line, one about the end of the source."""
+    """Whether the request's own brackets certainly don't match, so that a message at `file`, `line` may be about that. Without a line: a
+    message about the end of the source."""
     begin = matching_brackets(unit.own)[1]
     if begin is None or not unit.headers_are_balanced or _has_riddles(unit):
         return False
@@ -58,7 +58,7 @@ def has_unmatched_bracket(unit: Unit, file: str = "", line: int | None = None) -
 
 
 def _has_riddles(unit: Unit) -> bool:
-    """Whether there is anything with a grammar of its own, or that is read here otherwise than by a compiler."""
+    """Whether the text has parts with another grammar, or parts that this module reads differently from a compiler."""
     tokens = unit.own
     return (
         any(token.text == "requires" or (token.kind == "other" and token.text not in _STRAY) for token in tokens)
@@ -69,7 +69,7 @@ def _has_riddles(unit: Unit) -> bool:
 
 
 def _is_interrupted(unit: Unit) -> bool:
-    """Whether a header is included within brackets, or behind anything but a complete declaration."""
+    """Whether a header is included inside brackets, or after an incomplete declaration."""
     depth, before = 0, ";"
     for place, token in enumerate((*unit.own, None)):
         if place in unit.gaps and (depth or before not in (";", "}")):
@@ -81,15 +81,15 @@ def _is_interrupted(unit: Unit) -> bool:
 
 
 def _hides(first: Token, second: Token, third: Token) -> bool:
-    """Whether `first` begins something that is read here otherwise than by a compiler: a digraph, or a raw string."""
+    """Whether `first` begins something that this module reads differently from a compiler: a digraph, or a raw string."""
     if first.text in _RAW and second.kind == "string":
         return True
-    # `<::name` begins with no digraph; it is split here as `<` and `::`.
+    # `<::name` does not begin with a digraph; it is split into `<` and `::` here.
     return first.text + second.text in _DIGRAPHS or (first.text + second.text == "<::" and third.text in (":", ">"))
 
 
 def _is_plain_attribute(tokens: Sequence[Token], place: int) -> bool:
-    """Not so for `[[` with an attribute that may hold any tokens."""
+    """False for `[[` with an attribute that may hold any tokens."""
     if tokens[place].text != "[" or tokens[place + 1].text != "[":
         return True
     inner = [token.text for token in tokens[place + 2 : place + 4]]
@@ -97,7 +97,7 @@ def _is_plain_attribute(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _arguments_of_extensions(tokens: Sequence[Token], opening: dict[int, int]) -> frozenset[int]:
-    """Places in the arguments of `__attribute__` and the like, which have a grammar of their own."""
+    """Positions in the arguments of `__attribute__` and the like, which have another grammar."""
 
     def found() -> Iterable[int]:
         for closing, opened in opening.items():
@@ -108,7 +108,7 @@ def _arguments_of_extensions(tokens: Sequence[Token], opening: dict[int, int]) -
 
 
 def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool:
-    """Whether the token at `place` never stands behind the one before it."""
+    """Whether the token at `place` can never follow the one before it."""
     before, after = tokens[place - 1], tokens[place]
     earlier = tokens[place - 2] if place > 1 else None
     if before.kind == "number":
@@ -129,17 +129,17 @@ def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool
 
 
 def _is_word_alone(token: Token) -> bool:
-    """Not so for an operator, and for what may follow the width of a bit-field."""
+    """False for an operator, and for a word that may follow the width of a bit-field."""
     return token.kind == "word" and token.text not in _AFTER_NUMBER and not token.text.startswith("_")
 
 
 def _is_name(token: Token | None) -> bool:
-    """Whether it is an identifier that neither the language nor a compiler gives a meaning of its own."""
+    """Whether it is an identifier without a special meaning in the language or a compiler."""
     return token is not None and token.kind == "word" and token.text not in KEYWORDS and not token.text.startswith("_")
 
 
 def _is_operator(token: Token | None) -> bool:
-    """Whether an operand has to follow, or in the case of `*` at most a name that ends a declarator."""
+    """Whether an operand must follow; after `*`, it may also be a name that ends a declarator."""
     return token is not None and (token.text in _BINARY or token.text in ("*", "?"))
 
 
@@ -152,5 +152,5 @@ def _is_operand(token: Token | None) -> bool:
 
 
 def _is_call(tokens: Sequence[Token], opened: int | None) -> bool:
-    """Whether a name stands before this bracket, as in `name(` and `name[`."""
+    """Whether a name precedes this bracket, as in `name(` and `name[`."""
     return opened is not None and opened > 0 and _is_name(tokens[opened - 1])

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 _INCLUDE = re.compile(r"""^[^\S\n]*\#[^\S\n]*include[^\S\n]*[<"](?:torch|ATen|c10|caffe2|pybind11)/""", re.MULTILINE)
 _DEFINE = re.compile(r"^[^\S\n]*\#[^\S\n]*(?:define|undef)[^\S\n]+(?!\w+_(?:H|HH|HPP|CUH)_*\b)\w", re.MULTILINE)
 FOREIGN_NAMESPACES = frozenset(("std", "cooperative_groups", "nvcuda", "cub", "thrust", "cute", "cutlass"))
-"""To use one of these whole brings in nothing of PyTorch's."""
+"""`using` one of these whole namespaces adds no name of PyTorch's."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Identifiers:
     """Identifiers of some texts, without those in comments and literals."""
 
     used: frozenset[str]
-    """All of them, those in preprocessor lines too."""
+    """All of them, including those in preprocessor lines."""
     named: frozenset[str]
-    """Those that are not only members, as `size` is in `x.size(0)`, or of `std::`."""
+    """Those that occur not only as members, such as `size` in `x.size(0)`, or in `std::`."""
     called: frozenset[str]
-    """Those of `named` that stand before a `(` or `<`, or behind a `::`."""
+    """Those of `named` that occur before `(` or `<`, or after `::`."""
     hidden: bool
-    """Whether words may come into being that are not among `used`: pasted together, or spelled with escapes."""
+    """Whether words missing from `used` may arise, by token pasting or escapes."""
     opens_namespace: bool
-    """Whether there is a `using namespace` of a namespace that is neither in FOREIGN_NAMESPACES nor defined in the texts."""
+    """Whether a `using namespace` names a namespace that is neither in FOREIGN_NAMESPACES nor defined in the texts."""
     early_macros: bool
-    """Whether a macro, other than a guard, is defined above an include of PyTorch's, whose text it may change."""
+    """Whether a macro, other than a guard, is defined before an include of PyTorch's headers, which it may change."""
 
 
 def read_identifiers(texts: Iterable[str]) -> Identifiers:
@@ -69,7 +69,7 @@ def read_identifiers(texts: Iterable[str]) -> Identifiers:
                 called.add(last)
             elif token == "=" and before == "namespace":
                 aliases.add(last)
-            # `##__VA_ARGS__` drops a comma and makes no word.
+            # `##__VA_ARGS__` removes a comma and makes no word.
             pastes += (token == "##") - (last == "##" and token == "__VA_ARGS__")
             hidden = hidden or token in ("%:", "\\")
             before, last = last, token

@@ -1,8 +1,8 @@
-"""PyTorch's headers at a fraction of their cost to a compiler: the same declarations, cut down to what a source can reach.
+"""PyTorch's headers at a fraction of the compile time: the same declarations, cut down to those that a source can reach.
 
-What costs is the number of declarations, so that these headers hold only the operators whose names the source uses. Their text is cut out
-of the installed headers: a `Tensor` whose methods are all declared, but of which only the named ones have their (inline) definition; the
-functions `at::NAME` and factories `torch::NAME` of the named operators. Everything else is PyTorch's own file, included as it is.
+The time grows with the number of declarations, so these headers hold only the operators that the source names. Their text is cut out of the
+installed headers: a `Tensor` that declares all methods but defines only the named ones (inline); the functions `at::NAME` and factories
+`torch::NAME` of the named operators. Everything else is PyTorch's own file, included unchanged.
 
 They come in two layers, searched before PyTorch's own: the base, the same for all sources, and the files of one source.
 """
@@ -33,7 +33,7 @@ _NEEDS = {
     "ITensorListRef": "ATen/core/IListRef.h",
     "Dimname": "ATen/core/Dimname.h",
 }
-"""What the signatures of some operators need whole."""
+"""Headers that the signatures of some operators need in full."""
 
 _ATEN = """#pragma once
 #define AT_PER_OPERATOR_HEADERS
@@ -75,20 +75,20 @@ using Deleter = std::function<void(void*)>;
 using at::MemoryFormat;
 """
 BINDING_HEADER = "assay/binding.h"
-"""Of the base: what a binding file needs of it, to be precompiled."""
+"""In the base: the part that a binding file needs, to be precompiled."""
 SOURCE_HEADER = "torch/extension.h"
-"""Of a source's own files, and PyTorch's."""
+"""In a source's own files, and in PyTorch's."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A header of PyTorch's which the cut-down ones leave out unless a word calls for it."""
+    """A PyTorch header that the cut-down ones omit unless a word of the source needs it."""
 
     header: str
     python: bool = False
-    """Whether `torch/extension.h` alone brings it."""
+    """Whether only `torch/extension.h` includes it."""
     words: tuple[str, ...] = ()
-    """Words that call for it besides the macros and functions that it declares, which the compiler is asked for."""
+    """Words that need it, besides the macros and functions that it declares (the compiler lists those)."""
 
 
 PARTS = (
@@ -104,7 +104,7 @@ PART_OF_WORD = {word: number for number, part in enumerate(PARTS) for word in pa
 
 
 class UnknownHeadersError(RuntimeError):
-    """PyTorch's headers look other than expected, so that they can't be cut."""
+    """PyTorch's headers differ from the expected form, so they can't be cut."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +112,20 @@ class SourceHeaders:
     """Headers for one source."""
 
     files: dict[str, str] = field(repr=False)
-    """Text by path, as in "torch/extension.h"."""
+    """Text by path, such as "torch/extension.h"."""
     undefined: frozenset[str] = field(repr=False)
-    """Names of Tensor's methods that are declared and have no definition."""
+    """Names of Tensor methods that are declared but not defined."""
 
     def left_undefined(self, object_file: bytes) -> bool:
-        """Whether an object compiled with these headers refers to a method that has no definition."""
+        """Whether an object compiled with these headers refers to a method without a definition."""
         found = ((int(size), name.decode()) for size, name in _TENSOR_METHOD.findall(object_file))
         return any(name[:size] in self.undefined for size, name in found)
 
 
 class HeaderCutter:
-    """Cuts headers of the PyTorch whose include folder is `include`, reading them when they are first needed.
+    """Cuts headers of the PyTorch whose include folder is `include`; it reads them on first use.
 
-    Everything here raises OSError where a header is missing, and UnknownHeadersError where one can't be read.
+    All methods raise OSError if a header is missing, and UnknownHeadersError if one can't be read.
     """
 
     def __init__(self, include: Path) -> None:
@@ -144,11 +144,11 @@ class HeaderCutter:
         }
 
     def has_operator(self, word: str) -> bool:
-        """Whether `at::word` comes with the headers for a source which uses that word."""
+        """Whether the headers for a source that uses `word` include `at::word`."""
         return self._operator_of(word) is not None
 
     def for_source(self, identifiers: Identifiers, parts: Iterable[int]) -> SourceHeaders:
-        """The files for a source of these words, with those of PARTS that are listed."""
+        """The files for a source of these words, with the given PARTS."""
         chosen = [PARTS[number] for number in sorted(set(parts))]
         wanted = identifiers.used | {word for part in chosen for word in re.findall(r"\b[a-z_]\w*", self._read(part.header))}
         operators = sorted({name for word in identifiers.named if (name := self._operator_of(word))})
@@ -170,7 +170,7 @@ class HeaderCutter:
 
     @cached_property
     def plain_numbers(self) -> dict[str, str]:
-        """Files for nvcc's passes over a source that converts no number of PyTorch's to one of CUDA's."""
+        """Files for nvcc's passes over a source that never converts PyTorch's numbers to CUDA's."""
         return without_conversions(self._read)
 
     @cached_property
@@ -186,7 +186,7 @@ class HeaderCutter:
 
     @cached_property
     def _own_methods(self) -> frozenset[str]:
-        """Methods that the class's own inline functions call, and PyTorch's operators on tensors."""
+        """Methods that the class's own inline functions and PyTorch's tensor operators call."""
         rest = _METHOD.sub("", self._tensor)
         bodies = re.findall(r"\) const (?:&+ )?\{(.*?)^  \}", rest, re.MULTILINE | re.DOTALL)
         called = re.findall(r"\b(\w+)\(", "".join([*bodies, self._read("ATen/TensorOperators.h")]))
@@ -224,7 +224,7 @@ class HeaderCutter:
         return frozenset(path.name.removesuffix("_ops.h") for path in folder.glob("*_ops.h"))
 
     def _operator(self, name: str) -> str:
-        """The functions of an operator without the headers that its file includes for their sake: not one of them needs those."""
+        """The functions of an operator, without the headers that its file includes: none of them needs those."""
         text = self._read(f"ATen/ops/{name}.h")
         start, end = text.find("namespace at {"), text.find("\n#else")
         if start < 0:

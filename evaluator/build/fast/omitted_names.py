@@ -1,7 +1,7 @@
-"""What PyTorch's `torch/extension.h` declares that the cut-down headers don't.
+"""Names that PyTorch's `torch/extension.h` declares and the cut-down headers don't.
 
-A source that names such a thing may mean something else without it: an `#ifdef` takes the other branch, a call finds another overload, a
-name that was a macro is a variable. So a word of it either brings in the part that declares it or rules the cut-down headers out.
+Without such a name, a source that uses it may mean something else: an `#ifdef` takes the other branch, a call finds another overload, a
+macro's name becomes a variable. So each such word either adds the part that declares it or excludes the cut-down headers.
 """
 
 import re
@@ -16,7 +16,7 @@ from evaluator.build.fast.lean_headers import PART_OF_WORD, PARTS, HeaderCutter,
 from evaluator.build.fast.number_types import unnamed
 
 NEVER = -1
-"""In place of the number of a part: no part declares it."""
+"""Instead of a part's number: no part declares it."""
 OUR_WORDS = frozenset(("AT_PER_OPERATOR_HEADERS", "assay_lean"))
 """Names that the cut-down headers define and PyTorch's own don't."""
 NAMESPACES = frozenset(("at", "c10", "torch"))
@@ -38,19 +38,19 @@ _KEYWORDS = frozenset(("alignas", "constexpr", "decltype", "noexcept", "operator
 
 
 class OmittedNames(BaseModel):
-    """Identifiers that PyTorch's own header gives a meaning which the cut-down ones don't, with the part that does, or NEVER."""
+    """Identifiers with a meaning only in PyTorch's own headers, each with the part that declares it, or NEVER."""
 
     model_config = ConfigDict(frozen=True)
 
     macros: dict[str, int]
     functions: dict[str, int]
-    """Those of NAMESPACES: what a call with PyTorch's arguments finds without being told where to look."""
+    """Functions of NAMESPACES: a call with PyTorch's arguments finds them without a namespace."""
     number_macros: frozenset[str] | None = None
-    """Macros that come with the conversions of PyTorch's number types to CUDA's; None where there is no nvcc to ask."""
+    """Macros that the conversions of PyTorch's number types to CUDA's define; None if there is no nvcc to ask."""
 
     def headers_for(self, identifiers: Identifiers, cutter: HeaderCutter, *, cuda: bool = False) -> SourceHeaders | None:
-        """Headers that mean the same to a source of these words, in CUDA or in C++, as PyTorch's own, if it compiles with them; None where
-        that is not sure."""
+        """Headers that mean the same as PyTorch's own to a source of these words, in CUDA or C++, if it compiles with them; None if that is
+        not certain."""
         if identifiers.hidden or identifiers.opens_namespace or identifiers.early_macros or identifiers.used & OUR_WORDS:
             return None
         found = [self.macros[word] for word in identifiers.used & self.macros.keys()]
@@ -66,16 +66,16 @@ class OmittedNames(BaseModel):
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """What one run of the preprocessor (-E -dD) over PyTorch's header said."""
+    """The result of one preprocessor run (-E -dD) over PyTorch's header."""
 
     macros: dict[str, set[str]]
-    """Names, with the files that define them."""
+    """Macro names, with the files that define them."""
     functions: dict[str, dict[str, set[str]]]
-    """Names, with the beginnings of their lists of arguments, which tell overloads from repetitions, with the files that declare those."""
+    """Function names, with the beginnings of their argument lists (which distinguish overloads), with the files that declare those."""
 
 
 def read_preprocessed(text: str) -> Preprocessed:
-    """Macros and functions by the header that declares them; functions of NAMESPACES alone, not of namespaces inside these."""
+    """Macros and functions by the header that declares them; only functions directly in NAMESPACES."""
     macros: dict[str, set[str]] = defaultdict(set)
     functions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     scopes: list[str] = []
@@ -106,14 +106,14 @@ def read_files(text: str) -> frozenset[str]:
 
 
 def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, frozenset[str]]) -> OmittedNames:
-    """What `stock` has beyond the headers in `base`. `with_part` has for each of PARTS the headers that are read with it."""
+    """The names that `stock` has and the headers in `base` don't. `with_part` has the headers that each of PARTS includes."""
 
     def part_of(declarations: Collection[set[str]]) -> int | None:
         if all(files & base for files in declarations):
             return None
         return next((number for number in range(len(PARTS)) if all(files & with_part[number] for files in declarations)), NEVER)
 
-    # A macro that several files define may be another in each.
+    # A macro that several files define may differ between them.
     macros = {word: part_of([{file} for file in files]) for word, files in stock.macros.items()}
     functions = {word: part_of(overloads.values()) for word, overloads in stock.functions.items()}
     return OmittedNames(

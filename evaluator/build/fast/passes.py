@@ -1,8 +1,7 @@
-"""nvcc's passes side by side, where nvcc runs them in a row.
+"""nvcc's passes in parallel; nvcc itself runs them one after another.
 
-nvcc itself says what it would run (`--dryrun`). The host's half (preprocessor, cudafe++) and the device's (preprocessor, cicc, ptxas) share
-nothing but a name for the file, which cudafe++ would write and cicc read: here it is written beforehand. Each pass is an edge of the build
-graph.
+nvcc lists its commands (`--dryrun`). The host's half (preprocessor, cudafe++) and the device's (preprocessor, cicc, ptxas) share only the
+file's module id, which cudafe++ would write and cicc read. Here the id is written beforehand. Each pass is an edge of the build graph.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ _INTERNAL = re.compile(r"[A-Z_]+=")
 _MODULE_ID = re.compile(r'--gen_module_id_file --module_id_file_name ("[^"$`\\]+") ')
 _IN_SEPARATE_PARTS = re.compile(r"(?:^|[\s=])(?:-rdc|--relocatable-device-code|-dc|--device-c|-dlto|--dlink)")
 _PROGRAM = r'^(?:[^\s"]+|"[^"$`\\\s]+"[^\s"]*) '
-"""The host's compiler. Where nvcc is told which one to use, it quotes the folder."""
+"""The host compiler. If nvcc is told which one to use, it quotes the folder."""
 _KINDS = (
     ("host preprocessor", re.compile(rf"{_PROGRAM}(?!.*-D__CUDA_ARCH__=).*-E -x c\+\+ ")),
     ("device preprocessor", re.compile(rf"{_PROGRAM}.*-D__CUDA_ARCH__=\d.* -E -x c\+\+ ")),
@@ -37,7 +36,7 @@ _JOIN = ("fatbinary", "host compiler")
 
 @dataclass(frozen=True)
 class Passes:
-    """What nvcc would run, as shell commands in its order."""
+    """The commands that nvcc would run, as shell commands in its order."""
 
     variables: tuple[tuple[str, str], ...]
     """Environment of all passes."""
@@ -45,12 +44,12 @@ class Passes:
     """Quoted for a shell."""
     host: tuple[str, ...]
     device: tuple[str, ...]
-    """All architectures, one after another: they write some files of the same name."""
+    """All architectures, one after another, because they write some files of the same name."""
     join: tuple[str, ...]
 
 
 def read_dryrun(output: str, argv: Sequence[str]) -> Passes | None:
-    """The passes that `nvcc --dryrun` listed for `argv`. None where there is anything in them that is not known from here."""
+    """The passes that `nvcc --dryrun` listed for `argv`. None if the list holds anything unknown."""
     if _IN_SEPARATE_PARTS.search(" ".join(argv)):
         return None
     variables: list[tuple[str, str]] = []
@@ -82,9 +81,9 @@ def _arranged(variables: list[tuple[str, str]], steps: list[tuple[str, str]]) ->
 
 
 def edges(passes: Passes, key: str, name: str, job: str, scratch: Path) -> tuple[Edge, ...]:
-    """The edges of a graph that run `passes`, in the order in which nvcc would be heard: the host's failure decides before the device's.
+    """The edges of a graph that runs `passes`, in nvcc's order of reporting: the host's failure decides before the device's.
 
-    `key` and the source's `name` make up the name that internal symbols of the file are told apart by. `job` begins the edges' names;
+    `key` and the source's `name` form the module id, which keeps the file's internal symbols apart. `job` begins the edges' names;
     `scratch` is the folder that `passes` were listed for.
     """
     digest = hashlib.sha256(f"{key}/{name}".encode()).hexdigest()
@@ -96,7 +95,7 @@ def edges(passes: Passes, key: str, name: str, job: str, scratch: Path) -> tuple
     def lane(steps: Iterable[str], part: str, after: tuple[str, ...], *, beside: bool = False) -> list[Edge]:
         made: list[Edge] = []
         for number, step in enumerate(steps):
-            # As nvcc wrote it. Its own shell, so that a quote which a flag leaves open ends this edge alone.
+            # As nvcc wrote it. In its own shell, so that a quote which a flag leaves open ends only this edge.
             command = f"{variables}eval {shlex.quote(f'exec {step}')}"
             made.append(Edge(f"{job}.{part}-{number}", command, (made[-1].name,) if made else after, beside))
         return made

@@ -1,4 +1,4 @@
-"""What a source that failed the fast way looks like to the compiler, both ways: the preprocessor alone runs, for a second or two."""
+"""The preprocessed text of a source that failed the fast way, for both ways: only the preprocessor runs, for a second or two."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ _KNOWN_FLAG = re.compile(
     """,
     re.VERBOSE,
 )
-"""Flags of which it is known what they change for the preprocessor and in the language: nothing, or the same both ways."""
+"""Flags with a known effect on the preprocessor and the language: none, or the same both ways."""
 _WITH_VALUE = frozenset(("-Xptxas", "--ptxas-options", "-gencode", "--generate-code", "-arch", "-maxrregcount", "--maxrregcount"))
 _FOR_HOST = frozenset(("-Xcompiler", "--compiler-options"))
 _OUTPUT = re.compile(r' -o "[^"$`\\]+"\s*$')
@@ -43,8 +43,8 @@ Run = Callable[[tuple[str, ...]], CommandResult]
 def units(
     request: BuildRequest, source: SourceFile, command: Command, before: Sequence[str], folder: Path, run: Run
 ) -> tuple[Unit, Unit] | None:
-    """The stock way's unit and the fast way's, which has the folders `before` in front of all others'. None where the preprocessor fails,
-    or isn't sure to see what the compiler would. Raises OSError as `run` does."""
+    """The units of the stock way and the fast way; the fast one searches the folders `before` first. None if the preprocessor fails, or may
+    differ from the compiler. Raises OSError as `run` does."""
     flags = request.extra_cuda_cflags if source.is_cuda else request.extra_cflags
     if not all_known(flags):
         return None
@@ -84,7 +84,7 @@ def _cpp_script(command: Command, source: SourceFile, before: Sequence[str], nam
 
 
 def _cuda_script(command: Command, before: Sequence[str], names: Sequence[str], run: Run) -> str | None:
-    """The same with the preprocessor of nvcc's half for the host, which reads a source first."""
+    """Like the C++ script, with the preprocessor of nvcc's host half, which reads a source first."""
     listed = run((command.argv[0], "--dryrun", *command.argv[1:]))
     passes = read_dryrun(listed.output, command.argv) if listed.code == 0 else None
     if passes is None or not _OUTPUT.search(passes.host[0]):
@@ -100,6 +100,6 @@ def _cuda_script(command: Command, before: Sequence[str], names: Sequence[str], 
 
 
 def _read(path: Path, own_files: Collection[str]) -> Unit | None:
-    """None where it is too long. Raises OSError for all but a plain file."""
+    """None if it is too long. Raises OSError for anything but a plain file."""
     text = read_product(path, MAX_UNIT_BYTES + 1)
     return read_unit(text.decode("utf-8", "replace"), own_files) if len(text) <= MAX_UNIT_BYTES else None

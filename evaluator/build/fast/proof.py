@@ -1,17 +1,17 @@
-"""When a failure of the fast way proves that the stock way fails as well, with the same messages.
+"""Proves that a failure of the fast way would also occur the stock way, with the same messages.
 
-Both ways compile the same tokens of the request's own files. Only the headers around them differ: the cut-down ones declare less. So a
-failure is proved where it depends on nothing that the stock headers declare beyond these. There are two such proofs. Both are read from
-what the preprocessor makes of the source the stock way, with the source's own includes, so that neither a macro nor `##` can hide a name:
+Both ways compile the same tokens of the request's own files. Only the headers differ: the cut-down ones declare less. So a failure is
+proved if it does not depend on declarations of the stock headers. There are two kinds of proof. Both read the output of the stock way's
+preprocessor, with the source's own includes, so neither a macro nor `##` can hide a name:
 
-- **undeclared name**: the compiler doesn't know `X`, `X` is nowhere in the headers of the stock way, and the message is about the first
-  place of the whole text where it is. Nothing before that place can have declared it. The place itself is a use and no declaration: the
-  compiler has read it as one, and it met no error before, so that each name up to there had been declared in the fast way too.
-- **grammar**: the own tokens hold, where the message is, a pair that no program has (`grammar.py`), or brackets that don't match.
+- **undeclared name**: the compiler doesn't know `X`, the stock headers don't contain `X`, and the message is about its first place in
+  the whole text. Nothing before that place can have declared it. The place itself is a use, not a declaration: the compiler read it as
+  one, and met no error before. So the fast way had declared each name up to there, too.
+- **grammar**: at the message's place, the own tokens hold a pair that no program has (`grammar.py`), or brackets that don't match.
 
-Every further error has to be proved as well, or to follow from one that is, so that the output is what the stock way would print. g++
-suggests names that are like a missing one: where the stock headers have another such name, there is no proof. Where anything else is in
-doubt, there is none either, and the source is compiled again the stock way.
+Every further error must also be proved, or follow from a proved one, so that the output is what the stock way would print. g++ suggests
+names similar to a missing one: if the stock headers have another such name, there is no proof. In any other doubt, there is none either,
+and the source is compiled again the stock way.
 """
 
 import re
@@ -43,23 +43,23 @@ _GRAMMAR = re.compile(
     re.VERBOSE,
 )
 _FOLLOWING = re.compile('.*"<error-type>"|too (?:many|few) arguments (?:in|to) ')
-"""What is said of an expression in which an error has been found."""
+"""Messages about an expression that already has an error."""
 _AT_END = re.compile(r"^At end of source: error: expected ", re.MULTILINE)
-"""EDG's message about a bracket that is left open, which has no line."""
+"""EDG's message about an unclosed bracket, which has no line."""
 _FROM_HEADERS = re.compile(
     r"^(?:In file included| +) from [^\s:]*/|\.lean-|\brequired (?:from|by|for)\b|\bdetected (?:during|at)\b|instantiation|^/\S+?[:(]\d",
     re.MULTILINE,
 )
-"""Messages in which a header has a part, or a template that is used somewhere."""
+"""Messages that involve a header, or a template that is used elsewhere."""
 _READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin|__CUDA_ARCH')
-"""Raw strings, trigraphs, escaped identifiers, and text that is the device's alone: they are left to the compiler."""
+"""Raw strings, trigraphs, escaped identifiers, and text for the device only: these are left to the compiler."""
 _DEFINED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 UNDECLARED, UNMATCHED = "undeclared name", "unmatched bracket"
 
 
 def may_be_proved(output: str, files: Collection[str], gnu: bool) -> bool:
-    """Whether all errors in `output` are of a provable kind and in the request's own `files`: worth asking the preprocessor."""
+    """Whether all errors in `output` are of a provable kind and in the request's own `files`, so that the preprocessor should run."""
     found = errors(parse(output))
     kinds = (_OF_GNU if gnu else _OF_EDG, _GRAMMAR, _FOLLOWING)
     return (
@@ -75,16 +75,16 @@ class Failure:
     """A source that failed the fast way."""
 
     output: str
-    """What the compiler said there."""
+    """The compiler's output."""
     texts: Mapping[str, str]
     """The request's own files by name."""
     stock: Unit
     fast: Unit
     gnu: bool
-    """Whether the output is g++'s, which suggests names in place of one that it misses. Both units list the names of macros then."""
+    """Whether the output is g++'s, which suggests similar names. Both units then list the macro names."""
 
     def proof(self) -> str | None:
-        """What proves that the stock way fails with the same messages, as in "undeclared name"; None where nothing does."""
+        """The kind of proof, such as "undeclared name", that the stock way fails with the same messages; None without proof."""
         if not may_be_proved(self.output, self.texts, self.gnu) or self._has_riddles():
             return None
         if self.stock.own != self.fast.own or enters_scope(self.stock.own, self.stock.header_words):
@@ -100,12 +100,12 @@ class Failure:
         return self._undeclared(error, missing) or self._grammar(error)
 
     def _has_riddles(self) -> bool:
-        """Whether a file has words that are read here otherwise than by a compiler, or lines that it calls another file's."""
+        """Whether a file has words that this module reads differently from a compiler, or lines assigned to another file."""
         texts = map(unspliced, self.texts.values())
         return any(names_lines(text) or _READ_OTHERWISE.search(text) for text in texts)
 
     def _undeclared(self, error: Diagnostic, missing: set[str]) -> str | None:
-        """`missing`: the names of which it has been proved, to which this one is added."""
+        """`missing` holds the names that have been proved missing; this error's name is added."""
         word = self._missed(error)
         if word is None or word in missing:
             return word and UNDECLARED
@@ -117,12 +117,12 @@ class Failure:
         return UNDECLARED
 
     def _missed(self, error: Diagnostic) -> str | None:
-        """The name that an error says is declared nowhere."""
+        """The name that an error calls undeclared."""
         match = (_OF_GNU if self.gnu else _OF_EDG).fullmatch(error.message)
         return next(filter(None, match.groups())) if match else None
 
     def _has_suggestion(self, error: Diagnostic, word: str) -> bool:
-        """Whether the stock headers have a name, beyond the others, that g++ may suggest: in the scope where it looked for `word`."""
+        """Whether g++ may suggest another name for `word`, from the scope that it searched: one that only the stock headers have."""
         if not self.gnu:
             return False
         unqualified = _UNQUALIFIED.search(error.message) and not self._opens_namespace
@@ -137,7 +137,7 @@ class Failure:
         return UNMATCHED if unmatched else None
 
     def _follows(self, error: Diagnostic) -> bool:
-        """Whether an error behind one that is proved has to do with nothing that only the stock headers declare."""
+        """Whether an error after a proved one has nothing to do with the stock headers' additional declarations."""
         if self._only_stock & (self._words_at(error) | set(_WORD.findall(error.message))):
             return False
         word = self._missed(error)
@@ -148,7 +148,7 @@ class Failure:
 
     @cached_property
     def _opens_namespace(self) -> bool:
-        """Whether names of a whole namespace are brought into another."""
+        """Whether a whole namespace is made visible in another."""
         return any(word.text == "using" and name.text == "namespace" for word, name in pairwise(self.stock.own))
 
     @cached_property

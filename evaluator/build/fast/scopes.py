@@ -1,4 +1,4 @@
-"""Whether a source declares anything in a scope of the headers, where names mean what the headers declare there."""
+"""Whether a source declares anything in a scope of the headers, where names mean what the headers declare."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -8,14 +8,14 @@ from evaluator.build.fast.unit import Token, matching_brackets
 _CLASS_KEYS = frozenset(("struct", "class", "union", "enum"))
 _HEAD_ENDS = frozenset(("{", "}", ";", ")", "]", "=", ",", "<", ">", ":"))
 _BEHIND_A_FUNCTION = frozenset(("{", "const", "noexcept", "override", "try"))
-"""What a definition goes on with behind its parameters, and a call does not."""
+"""Tokens that follow the parameters in a definition, but not in a call."""
 _MAX_HEAD_TOKENS = 256
-"""A longer name, or head of a class, is not read to its end."""
+"""A longer name or class head is not read to its end."""
 
 
 def enters_scope(tokens: Sequence[Token], header_words: Collection[str]) -> bool:
-    """Whether one of a request's own `tokens` begins a namespace, a class or a function that may belong to a name of the headers. It may
-    say so of a source that does nothing of the kind, never the other way round."""
+    """Whether one of a request's own `tokens` begins a namespace, class or function that may belong to a name of the headers. It may be
+    wrongly true, never wrongly false."""
     words = [token.text for token in tokens]
     opening, _ = matching_brackets(tokens)
     closing = {opened: closed for closed, opened in opening.items()}
@@ -29,7 +29,7 @@ def enters_scope(tokens: Sequence[Token], header_words: Collection[str]) -> bool
 
 
 def _is_of_headers(words: Sequence[str], place: int, header_words: Collection[str]) -> bool:
-    """Whether `namespace` at `place` begins one that isn't certainly the source's own."""
+    """Whether `namespace` at `place` begins a namespace that isn't certainly the source's own."""
     if (place and words[place - 1] == "using") or place + 1 == len(words):
         return False
     name = words[place + 1]
@@ -37,26 +37,26 @@ def _is_of_headers(words: Sequence[str], place: int, header_words: Collection[st
 
 
 def _is_member(words: Sequence[str], place: int, closing: Mapping[int, int], header_words: Collection[str]) -> bool:
-    """Whether a class, whose head begins at `place`, is named as a member of something of the headers."""
+    """Whether the class whose head begins at `place` is a member of something in the headers."""
     for _ in range(_MAX_HEAD_TOKENS):
         if place >= len(words) or words[place] in _HEAD_ENDS:
             return False
         if words[place] == "::":
             begin = _begin(words, place)
             return begin is None or words[begin] in header_words
-        place = closing.get(place, place) + 1  # over the arguments of an attribute
+        place = closing.get(place, place) + 1  # skip the arguments of an attribute
     return True
 
 
 def _is_qualified(words: Sequence[str], place: int) -> bool:
-    """Whether a specialization, from `place` to where its body or its value begins, has a `::`."""
+    """Whether a specialization has a `::` between `place` and its body or value."""
     head = words[place : place + _MAX_HEAD_TOKENS]
     ends = next((number for number, word in enumerate(head) if word in ("{", ";", "=")), None)
     return ends is None or "::" in head[:ends]
 
 
 def _begins_function(words: Sequence[str], place: int, closing: Mapping[int, int], header_words: Collection[str]) -> bool:
-    """Whether the `::` at `place` is in the name of a function of the headers that is defined here."""
+    """Whether the `::` at `place` is in the name of a header's function that is defined here."""
     begin = _begin(words, place)
     if begin is not None and words[begin] not in header_words:
         return False
@@ -72,7 +72,7 @@ def _begins_function(words: Sequence[str], place: int, closing: Mapping[int, int
 
 
 def _begin(words: Sequence[str], place: int) -> int | None:
-    """Where the name begins that the `::` at `place` is a part of; None where that is not certain, or in the global namespace."""
+    """The beginning of the name that contains the `::` at `place`; None if uncertain, or in the global namespace."""
     depth, has_name = 0, False
     for number in range(place - 1, max(place - _MAX_HEAD_TOKENS, -1), -1):
         word = words[number]

@@ -1,7 +1,7 @@
-"""What is made once for a toolchain and then shared by all builds: cut-down headers, what they lack, and precompiled ones.
+"""Files made once for a toolchain and shared by all builds: cut-down headers, the list of names they omit, and precompiled headers.
 
-It lies in the cache folder, readable by confined compilers, which may be other users. Nobody waits for it: while one process makes it,
-others build without.
+They lie in the cache folder, readable by confined compilers, which may be other users. No build waits long for them: while one process
+makes them, others build without.
 """
 
 import contextlib
@@ -31,20 +31,20 @@ RunIn = Callable[[tuple[str, ...], Path], CommandResult]
 Scratch = Callable[[], contextlib.AbstractContextManager[Path]]
 """A fresh folder that compilers can write in."""
 STANDING_FLAGS = re.compile(r"-O[0-3sg]?|-Ofast|-std=c\+\+\d\d|-fopenmp|-march=native|-ffast-math|-funroll-loops")
-"""Flags that a precompiled header has to share with what it is used for."""
+"""Flags that must be the same for a precompiled header and its user."""
 PASSING_FLAGS = re.compile(r"-W(?!p,|a,|l,)[\w=+-]*|-w|-I.+")
-"""Flags that it need not share."""
+"""Flags that may differ."""
 MAX_STANDING_FLAGS = 4
 HEADERS_WAIT_S = 30.0
-"""How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
-header nobody waits, since making it takes longer than a build without."""
+"""How long to wait for another process that makes the headers: making them takes less, and a build without them takes longer. No build
+waits for a precompiled header, since making one takes longer than a build without it."""
 WORTH_MAKING_AFTER = 4
-"""Builds with the same flags that go without a precompiled header before it is made: making it takes as long as it saves in four builds."""
+"""Builds with the same flags before a precompiled header is made for them: making it costs as much as four builds save."""
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _CHECKSUM = "checksum"
 _OMITTED = "omitted_names.json"
 _USED = "assay/aten.h"
-"""A file whose time tells when the headers were used last."""
+"""A file whose time is the headers' last use."""
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +54,13 @@ class LeanHeaders:
     """Cut-down headers of one toolchain."""
 
     base: Path
-    """Folder to be searched before PyTorch's own."""
+    """Folder to search before PyTorch's own."""
     omitted: OmittedNames
     cutter: HeaderCutter
 
 
 class SharedHeaders:
-    """Made on demand, kept below `cache.root`/headers. Safe to use from several threads and processes."""
+    """Makes the files on demand, below `cache.root`/headers. Safe to use from several threads and processes."""
 
     def __init__(self, cache: Cache, toolchain: Toolchain, scratch: Scratch) -> None:
         self._cache, self._toolchain, self._scratch = cache, toolchain, scratch
@@ -76,12 +76,12 @@ class SharedHeaders:
 
     @property
     def possible(self) -> bool:
-        """Whether there is a GNU C++ compiler, which the headers are looked through with."""
+        """Whether there is a GNU C++ compiler, which reads the headers."""
         cxx = self._toolchain.cxx
         return cxx is not None and len(cxx.command) == 1 and "clang" not in cxx.version
 
     def headers(self, run: RunIn) -> LeanHeaders | None:
-        """The cut-down headers, made if need be. None where another process is making them, or they can't be made."""
+        """The cut-down headers, made if necessary. None if another process is making them, or they can't be made."""
         with self._preparing:
             if self._prepared is None and self.possible:
                 self._prepared = self._load()
@@ -90,10 +90,10 @@ class SharedHeaders:
             return self._prepared
 
     def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn, *, at_once: bool = False) -> Path | None:
-        """A header of which a precompiled form for these flags of the request's lies beside it. None as above, and for other flags.
+        """A header with its precompiled form for these flags beside it. None as above, and for other flags.
 
-        For binding files of CUDA extensions it is made when WORTH_MAKING_AFTER have asked for it, or `at_once`; for C++ extensions, which
-        are compiled by g++ alone, by the first that asks.
+        For binding files of CUDA extensions it is made after WORTH_MAKING_AFTER requests, or `at_once`. For C++ extensions, which only g++
+        compiles, the first request makes it.
         """
         standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
         prepared = self.headers(run)
@@ -113,7 +113,7 @@ class SharedHeaders:
         return header
 
     def _times_asked(self, variant: str) -> int:
-        """How often this was asked for by any process, this time included: each leaves a byte in a file."""
+        """How often any process has asked for this, including now: each request adds a byte to a file."""
         try:
             with (self._folder / f"{variant}.asked").open("ab") as file:
                 file.write(b".")
@@ -122,12 +122,12 @@ class SharedHeaders:
             return 0
 
     def doubt(self) -> None:
-        """Read everything again before it is used again: something failed with it that did not fail without."""
+        """Check everything again before its next use: a compile with it failed that succeeded without."""
         self._verified.clear()
         self._prepared = None
 
     def _once(self, name: str, make: Callable[[], None], wait_s: float) -> bool:
-        """Whether `make` was carried out, by nobody else at the same time. Having failed, it is not tried again in this process."""
+        """Whether `make` succeeded here, while no other process ran it. After a failure, this process does not try again."""
         if name in self._given_up:
             return False
         try:
@@ -159,7 +159,7 @@ class SharedHeaders:
         return LeanHeaders(base, found, self._cutter)
 
     def _make(self, run: RunIn) -> None:
-        """Raises OSError, UnknownHeadersError, and ValueError where a compiler refuses the headers."""
+        """Raises OSError, UnknownHeadersError, and ValueError if a compiler rejects the headers."""
         if self._load() is not None:
             return
         files = self._cutter.base()
@@ -199,7 +199,7 @@ class SharedHeaders:
         return found.model_copy(update={"number_macros": self._number_macros(folder, run)})
 
     def _number_macros(self, folder: Path, run: RunIn) -> frozenset[str] | None:
-        """Macros that nvcc's passes see by way of the conversions of PyTorch's number types alone; None where it can't say."""
+        """Macros that nvcc's passes see only through the conversions of PyTorch's number types; None if nvcc can't say."""
         nvcc = self._toolchain.nvcc
         if nvcc is None:
             return None
@@ -240,19 +240,19 @@ class SharedHeaders:
                 made_path.rename(target)
 
     def _compile(self, run: RunIn, folder: Path, arguments: list[str]) -> None:
-        """Raises ValueError with the compiler's output where it fails."""
+        """Raises ValueError with the compiler's output if it fails."""
         cxx = self._toolchain.cxx
         assert cxx is not None
         self._succeed(run, folder, (*cxx.command, *arguments))
 
     def _succeed(self, run: RunIn, folder: Path, argv: tuple[str, ...]) -> None:
-        """Raises ValueError with what the command says where it fails."""
+        """Raises ValueError with the command's output if it fails."""
         result = run(argv, folder)
         if result.code != 0:
             raise ValueError(f"{' '.join(argv)}: {result.output[:2000]}")
 
     def _is_whole(self, folder: Path) -> bool:
-        """Whether the precompiled header in `folder` is what was made; read once in the life of a process, unless it changes."""
+        """Whether the precompiled header in `folder` is undamaged; checked once per process, unless it changes."""
         path = _precompiled(folder / Path(BINDING_HEADER).name)
         try:
             status = path.stat()
@@ -292,7 +292,7 @@ def _checksum(files: Mapping[str, bytes]) -> str:
 
 
 def _checksum_of(path: Path) -> str:
-    """Against accidents, not against anybody: the folder is the builder's own, and these files are large."""
+    """Detects accidents, not attacks: the folder belongs to the builder, and these files are large."""
     total = 0
     with path.open("rb") as file:
         while chunk := file.read(1 << 22):

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 
 def resembles(word: str, names: Iterable[str]) -> bool:
-    """Whether any of `names` is so near to `word` that g++ may suggest it: by the bound of its own, upper and lower case as one, which it
-    counts as half an edit."""
+    """Whether g++ may suggest one of `names` for `word`. It uses GCC's limit on edits and ignores case,
+    which GCC counts as half an edit."""
     goal = word.lower()
     places: dict[str, int] = defaultdict(int)
     for place, character in enumerate(goal):
@@ -33,8 +33,8 @@ def _bound(goal: int, candidate: int) -> float:
 
 
 def _distance(length: int, places: dict[str, int], candidate: str) -> int:
-    """Edits, transpositions among them, between a goal of this length, given by the places of its letters as bits, and `candidate`:
-    a column of the usual table at a time, by Hyyrö's bit vectors."""
+    """Edits, including transpositions, between a goal of this length, given by the positions of its letters as bits, and `candidate`: by
+    Hyyrö's bit vectors, one column of the usual table at a time."""
     if length == 0:
         return len(candidate)
     full, last = (1 << length) - 1, 1 << (length - 1)

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _BRACE = re.compile(r"[{}]")
 _SAME_SCOPE = re.compile(r'(?:\bextern\s+""|\bnamespace|\binline\s+namespace\s+\w+|\benum\b[^;{}()]*)\s*\Z')
-"""What a brace belongs to behind which names are those of the scope around it: a linkage, a namespace without a name, an enumeration."""
+"""Constructs whose braces open no new scope for names: a linkage, an unnamed or inline namespace, an enumeration."""
 _MAX_HEAD_CHARS = 300
 _MACRO = re.compile(r"^#(?:define|undef) (\w+)", re.MULTILINE)
 _LITERAL = re.compile(r""""(?:\\.|[^"\\\n])*"|\B'(?:\\.|[^'\\\n])+'""")
@@ -30,7 +30,7 @@ _NO_IDENTIFIER = bytes(code if chr(code).isalnum() or chr(code) == "_" or code >
 
 
 MAX_OWN_CHARS = 1 << 19
-"""Of a request's own text with its macros expanded: reading it token by token takes time and memory of the builder's own process."""
+"""Maximum length of a request's own text after macro expansion: reading it token by token costs the builder's process time and memory."""
 
 
 class Token(NamedTuple):
@@ -38,20 +38,19 @@ class Token(NamedTuple):
 
     text: str
     kind: str
-    """string, character, number, word, mark (of C++), or other: nothing that C++ knows, as a quote that nothing closes."""
+    """string, character, number, word, mark (of C++), or other: not a C++ token, such as an unclosed quote."""
     file: str
     line: int
-    """By the preprocessor's count: that of the file itself, except behind a call of a macro that goes over several lines."""
+    """The preprocessor's line: that of the file, except after a macro call that spans several lines."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a compiler reads in place of one source."""
+    """The text that a compiler reads for one source."""
 
     own: tuple[Token, ...]
     foreign: tuple[tuple[int, str], ...] = field(repr=False)
-    """All that is not the request's own: text, in its order, with the number of own tokens in front of it. With the names of macros where
-    the preprocessor listed them."""
+    """All other text, in order, each piece with the number of own tokens before it; with macro names if the preprocessor listed them."""
 
     @cached_property
     def headers(self) -> str:
@@ -60,12 +59,12 @@ class Unit:
 
     @cached_property
     def gaps(self) -> frozenset[int]:
-        """The places in `own` in front of which a header has text of the program."""
+        """The positions in `own` that header code precedes."""
         return frozenset(place for place, text in self.foreign if _PROGRAM.search(text))
 
     @cached_property
     def header_words(self) -> frozenset[str]:
-        """All identifiers in `headers`, those in literals too."""
+        """All identifiers in `headers`, including those in literals."""
         return _words(self.headers)
 
     @cached_property
@@ -91,7 +90,7 @@ class Unit:
 
     @cached_property
     def headers_are_balanced(self) -> bool:
-        """Whether no header opens a bracket that is closed outside of it, as far as counting tells."""
+        """Whether no header opens a bracket that is closed outside it, judged by counting."""
         between: dict[int, list[str]] = {}
         for place, text in self.foreign:
             between.setdefault(place, []).append(text)
@@ -100,7 +99,7 @@ class Unit:
 
 
 def read_unit(text: str, own_files: Collection[str]) -> Unit | None:
-    """`text` is what g++ -E writes, with or without -dN. Files of the request are named without a folder. None where their text is longer
+    """`text` is the output of g++ -E, with or without -dN. Files of the request are named without a folder. None if their text is longer
     than MAX_OWN_CHARS."""
     own: list[Token] = []
     room = MAX_OWN_CHARS
@@ -121,8 +120,8 @@ def read_unit(text: str, own_files: Collection[str]) -> Unit | None:
 
 
 def matching_brackets(tokens: Sequence[Token]) -> tuple[dict[int, int], int | None]:
-    """For each closing bracket the place of the one that it closes, up to the first that closes none; and where the first declaration
-    begins in which they don't match, None where all match."""
+    """For each closing bracket, the position of its opening one, up to the first without one; and the beginning of the first declaration
+    with unmatched brackets, or None."""
     opening: dict[int, int] = {}
     stack: list[int] = []
     complete = 0

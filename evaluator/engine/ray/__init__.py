@@ -1,6 +1,6 @@
-"""Evaluations on the machines of a Ray cluster: each has its judges as on a machine of its own, and Ray says what runs where."""
+"""Evaluations on the machines of a Ray cluster. Each machine has judges as it would alone; Ray decides what runs where."""
 
 import os
 
-# Threads that end a little later than the connection would have Ray start a cluster of its own. Ray reads it when it is imported.
+# Threads that outlive the connection would make Ray start a cluster of its own. Ray reads this on import.
 os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")

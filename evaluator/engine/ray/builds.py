@@ -1,5 +1,5 @@
-"""Builds, for judges on any machine of the cluster: Ray places each where processors and memory are free, and its object store takes what
-was built to whoever asks for the same."""
+"""Builds for judges on any machine of the cluster. Ray places each where CPUs and memory are free, and its object store shares built
+objects with hosts that request the same build."""
 
 import logging
 import os
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 CPUS = 1
 BUILDER_CPUS, BUILDER_MEMORY = 2, 3
-"""A machine that builds has so many times what one build takes at the least: the rest may be hosts'."""
+"""A machine that builds has at least this many times what one build takes: hosts may take the rest."""
 MEMORY_BYTES = {False: 2 << 30, True: 3 << 30}
-"""Of a build, without CUDA and with it: what g++ and nvcc take with all of PyTorch's headers."""
+"""Memory of a build, without and with CUDA: what g++ and nvcc take with all of PyTorch's headers."""
 MAX_KEPT = 1024
-"""Builds that are remembered, a megabyte or two each. Machines keep theirs in their cache folders besides."""
+"""Builds to remember, a megabyte or two each. Machines also keep theirs in their cache folders."""
 WAIT_S = 2 * DEFAULT_TIMEOUT_S + 600.0
-"""For a build elsewhere, in which it may have to wait for its turn; after that it is made where it is needed."""
+"""Wait for a build on another machine, including its wait for a turn; after that the host builds it."""
 LOOKED_UP_MS = 5000
-"""For finding out on which machines answers lie."""
+"""Time to find out on which machines replies lie."""
 _ANSWERS_WITHIN_S = 60.0
 
 log = logging.getLogger(__name__)
@@ -44,33 +44,33 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Terms:
-    """What a build must be made for, and under."""
+    """What a build is for, and how it is confined."""
 
     capability: Capability | None
     level: Level | None
-    """That compilers are confined at; None for the best that each machine gives."""
+    """Sandbox level of the compilers; None for the best on each machine."""
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a machine answers."""
+    """A machine's reply."""
 
     node: str
     entry: Entry | None
-    """None where this machine can't make it: its toolchain is another, or it has failed on its own account."""
+    """None if this machine can't build it: its toolchain differs, or the machine failed."""
 
 
 class Artefacts:
-    """The directory of a run: which builds there are or are under way. An actor; what it knows by a key is where to fetch the answer."""
+    """The directory of a run's builds, finished or under way. An actor; it stores, for each key, where to fetch the reply."""
 
     def __init__(self, unfit: Iterable[str], terms: Terms) -> None:
-        """`unfit`: identifiers of nodes that can't compile what this run needs."""
+        """`unfit`: identifiers of nodes that can't compile for this run."""
         self._unfit, self._terms = set(unfit), terms
         self._answers: OrderedDict[str, ray.ObjectRef[Made]] = OrderedDict()
 
     def find(self, key: str, request: BuildRequest) -> "list[ray.ObjectRef[Made]]":
-        """A reference to the answer, which may still be in the making; none where no machine is left that could make it."""
+        """A reference to the reply, which may not be ready yet; empty if no machine is left that could build it."""
         if key in self._answers:
             self._answers.move_to_end(key)
             return [self._answers[key]]
@@ -94,24 +94,24 @@ class Artefacts:
         return [self._answers[key]]
 
     def leave(self, nodes: frozenset[str]) -> None:
-        """Forget the answers that lie on these nodes, which could not end as long as somebody may ask for them; nor could the one that
-        this process is on, so that it ends, and Ray starts another elsewhere."""
+        """Forget the replies on these nodes, which could not end while a reply may be requested. If this process is on one of them, it
+        ends, and Ray restarts it elsewhere."""
         if ray.get_runtime_context().get_node_id() in nodes:
             os._exit(1)
         where = get_object_locations(list(self._answers.values()), timeout_ms=LOOKED_UP_MS) if self._answers else {}
         for key, answer in list(self._answers.items()):
-            if nodes.intersection(where.get(answer, {}).get("node_ids", ())):  # one that was not found in time is looked for again
+            if nodes.intersection(where.get(answer, {}).get("node_ids", ())):  # a reply that was not found in time is looked up again
                 del self._answers[key]
 
     def forget(self, key: str, unfit: str | None) -> None:
-        """The answer is of no use. `unfit`: the node that can't make it, and is asked no more."""
+        """Forget a useless reply. `unfit`: the node that can't build it, and is not asked again."""
         self._answers.pop(key, None)
         if unfit is not None:
             self._unfit.add(unfit)
 
 
 class BuildsElsewhere:
-    """Asks the directory, for the judges of one machine; what can't be had there is None, and built here."""
+    """Asks the directory, for the judges of one machine; returns None if there is no reply, so that the host builds."""
 
     def __init__(self, artefacts: "ActorHandle[Artefacts]") -> None:
         self._artefacts = artefacts
@@ -125,14 +125,14 @@ class BuildsElsewhere:
                     return None
                 made = ray.get(found[0], timeout=max(deadline - time.monotonic(), 0.0))
                 if made.entry is None:
-                    log.warning("node %s can't build for this one", made.node[:12])
+                    log.warning("node %s can't build for this machine", made.node[:12])
                     ray.get(self._artefacts.forget.remote(key, made.node), timeout=_ANSWERS_WITHIN_S)
                     continue
                 if made.entry.evidence.category in NOT_CACHED:
                     self._artefacts.forget.remote(key, None)
                 return made.entry
-        except RayError as error:  # that of a timeout is one of them
-            log.warning("build %s could not be had elsewhere: %s", key[:12], str(error).splitlines()[0])
+        except RayError as error:  # includes the timeout error
+            log.warning("build %s could not be fetched: %s", key[:12], str(error).splitlines()[0])
             self._artefacts.forget.remote(key, None)
             return None
 
@@ -143,7 +143,7 @@ def build(request: BuildRequest, key: str, terms: Terms) -> Made:
     try:
         toolchain, builder = _builder(terms)
     except (SandboxUnavailable, NativeBuildError, OSError) as error:
-        log.warning("nothing can be built here: %s", error)
+        log.warning("this machine can't build: %s", error)
         return Made(node, None)
     if request.key(toolchain) != key:
         return Made(node, None)
@@ -152,14 +152,14 @@ def build(request: BuildRequest, key: str, terms: Terms) -> Made:
 
 @cache
 def _builder(terms: Terms) -> tuple[Toolchain, Builder]:
-    """Once in each of Ray's processes; how many of them build at once is Ray's affair."""
+    """Created once per Ray process; Ray decides how many of them build at once."""
     toolchain = Toolchain.find(terms.capability)
     zygote = None if terms.level is Level.NONE else Zygote.start((), terms.level or best_level())
     return toolchain, Builder(Cache(default_root()), toolchain, zygote, terms.timeout_s)
 
 
 def _has_room(resources: dict[str, float], request: BuildRequest) -> bool:
-    """Whether a machine has room for a build beside its hosts, once no other is in the way."""
+    """Whether a machine has room for a build beside its hosts, once no other build runs there."""
     needed = MEMORY_BYTES[request.uses_cuda]
     return resources.get("CPU", 0.0) >= BUILDER_CPUS * CPUS and resources.get("memory", 0.0) >= BUILDER_MEMORY * needed
 

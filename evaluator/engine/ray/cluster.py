@@ -1,4 +1,4 @@
-"""The cluster: how it is joined, which machines it has, and which of them are wanted."""
+"""Joins the cluster, lists its machines, and chooses among them."""
 
 import logging
 import os
@@ -22,87 +22,86 @@ log = logging.getLogger(__name__)
 
 
 class ClusterError(EngineError):
-    """The cluster can't do what was asked for; the message says what to do."""
+    """The cluster can't do what was asked for; the message says how to fix it."""
 
 
 def join(address: str | None) -> None:
-    """Connect this process to the cluster at `address` (HOST:PORT, or `auto`). None is the one that RAY_ADDRESS names or that runs on this
-    machine, else one that is started on this machine, and ends with this process. Raises ClusterError."""
+    """Connect this process to the cluster at `address` (HOST:PORT, or `auto`). None means that of RAY_ADDRESS, else one that runs on this
+    machine, else a new one on this machine, which ends with this process. Raises ClusterError."""
     if address is not None and "://" in address:
         raise ClusterError(f"--ray-address {address}: HOST:PORT, or auto; run pipeline.py on a machine of the cluster, not as its client")
     place = address or os.environ.get("RAY_ADDRESS")
     if place not in (None, "auto", "local"):
         _require_listener(place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # What raylets and workers say would be printed to the standard output, where JSON may have to go. It is in Ray's log folder.
+    # Ray would print the output of raylets and workers to standard output, which may carry JSON. It is in Ray's log folder.
     ray._private.worker._worker_logs_enabled = False
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, include_dashboard=None if address else False)
     except (RayError, ConnectionError, ValueError, RuntimeError) as error:
-        raise ClusterError(f"there is no Ray cluster to be had at {place or 'this machine'}: {error}") from error
+        raise ClusterError(f"no Ray cluster at {place or 'this machine'}: {error}") from error
 
 
 def _require_listener(address: str) -> None:
-    """Ray would go on trying for many minutes. Raises ClusterError."""
+    """Fail at once: Ray would retry for many minutes. Raises ClusterError."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECTS_WITHIN_S).close()
     except (OSError, ValueError) as error:
-        raise ClusterError(f"there is no Ray cluster to be had at {address}: {error}") from error
+        raise ClusterError(f"no Ray cluster at {address}: {error}") from error
 
 
 def leave() -> None:
-    """Disconnect; what this process has started in the cluster ends."""
+    """Disconnect; everything that this process started in the cluster ends."""
     ray.shutdown()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a cluster is judged on: all devices of one name."""
+    """The part of a cluster to judge on: all devices of one name."""
 
     device: Device
-    """What stands for all of them."""
+    """One device, as an example of all."""
     nodes: tuple[Node, ...]
-    """That have such a device."""
+    """Nodes that have such a device."""
     others: tuple[Node, ...]
-    """That have none."""
+    """Nodes that have none."""
     stands_in: bool
-    """Processors stand in for GPUs that are not there."""
+    """Whether CPUs stand in for missing GPUs."""
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Every one of them."""
+        """All chosen devices."""
         if self.device.kind == "cpu":
             return tuple(node.processor for node in self.nodes)
         return tuple(gpu for node in self.nodes for gpu in _given(node) if gpu.name == self.device.name)
 
     @property
     def software(self) -> Software:
-        """Of all of these machines."""
+        """The software of all these machines."""
         return self.nodes[0].software
 
     @property
     def machines(self) -> int:
-        """How many there are that builds can be made on."""
+        """Number of machines that can build."""
         return len(self.nodes) + sum(node.cpus > 0 and node.software == self.software for node in self.others)
 
 
 def draining() -> frozenset[str]:
-    """Identifiers of nodes that somebody has had Ray drain: they are given nothing new, and end when nothing is left on them.
-    Raises RayError."""
-    # No public call tells it; Ray's own libraries ask so too. A Ray that does not tell drains as it loses machines.
+    """Identifiers of nodes that are being drained: they get no new jobs, and end when nothing is left on them. Raises RayError."""
+    # No public call tells it; Ray's own libraries ask so too. If Ray does not tell, draining a machine counts as losing it.
     return frozenset(getattr(ray._private.state.state, "get_draining_nodes", dict)())
 
 
 def nodes() -> list[Node]:
-    """All machines that answer, but for those that are drained. Raises ClusterError where one can't run this program at all."""
+    """All machines that respond, except drained ones. Raises ClusterError if one can't run this program at all."""
     listed: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     leaving = draining()
     alive = [each for each in listed if each["Alive"] and each["NodeID"] not in leaving]
     for each in listed:
         if each["NodeID"] in leaving:
-            log.warning("%s is being drained, and not judged on", _named(each))
-    # One call for each process: CUDA, once asked, goes on showing what was visible then, and a host may come to be in the same process.
+            log.warning("%s is being drained, so it gets no jobs", _named(each))
+    # One call per process: CUDA keeps showing what was visible at first, and a host may later be in the same process.
     look: Any = ray.remote(max_calls=1)(look_around)
     asked = [
         look.options(num_cpus=0, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(each["NodeID"], soft=False)).remote(
@@ -117,7 +116,7 @@ def nodes() -> list[Node]:
         except GetTimeoutError as error:
             raise ClusterError(f"{_named(each)} has not answered in {NODES_ANSWER_WITHIN_S:g} s") from error
         except TaskUnschedulableError:
-            log.warning("%s has left the cluster", _named(each))  # no call that needs nothing has another reason to be refused there
+            log.warning("%s has left the cluster", _named(each))  # a call without requirements is refused for no other reason
         except RayError as error:
             reason = str(error).strip().splitlines()[-1][:500]
             raise ClusterError(f"{_named(each)} can't run this program (is it installed there, in Ray's Python?): {reason}") from error
@@ -125,26 +124,26 @@ def nodes() -> list[Node]:
 
 
 def choose(found: Sequence[Node], device: str, kind: str | None) -> Choice:
-    """What is meant by `--device` (auto, cuda or cpu) and `--device-kind` (part of a device's name, in any case).
+    """The devices for `--device` (auto, cuda or cpu) and `--device-kind` (part of a device's name, in any case).
 
     Raises ClusterError, and DeviceError for a device that no cluster has.
     """
     if device not in ("auto", "cuda", "cpu"):
-        raise DeviceError(f"--engine ray knows no device {device!r}: auto, cuda or cpu; --device-kind NAME chooses among GPUs")
+        raise DeviceError(f"--engine ray has no device {device!r}; use auto, cuda or cpu; --device-kind NAME chooses among GPUs")
     gpus = [(gpu, node) for node in found for gpu in _given(node)]
     on_gpu = device == "cuda" or (device == "auto" and bool(gpus))
     offered = gpus if on_gpu else [(node.processor, node) for node in found if node.cpus]
     if not offered:
         if not on_gpu:
-            raise ClusterError("no machine of the cluster has a processor for Ray to give")
+            raise ClusterError("Ray has no CPU to give on any machine of the cluster")
         raise ClusterError(f"the cluster has no GPU: it has {_listed(node.processor for node in found)}; use --device cpu or auto")
     wanted = [(each, node) for each, node in offered if kind is None or kind.casefold() in each.name.casefold()]
     if not wanted:
         raise ClusterError(f"the cluster has no device with {kind!r} in its name; it has {_listed(each for each, _ in offered)}")
     if len({each.name for each, _ in wanted}) > 1:
         raise ClusterError(
-            f"verdicts of one run are verdicts on one model, and the cluster has {_listed(each for each, _ in wanted)}: "
-            "choose one by --device-kind NAME"
+            f"a run needs devices of one model, and the cluster has {_listed(each for each, _ in wanted)}: "
+            "choose one with --device-kind NAME"
         )
     chosen = tuple({node.id: node for _, node in wanted}.values())
     _require_alike(chosen)
@@ -156,14 +155,14 @@ def _require_alike(chosen: Sequence[Node]) -> None:
     own = Software.here()
     for node in chosen:
         if reason := node.software.differs_from(own, same_build=False):
-            raise ClusterError(f"{node.label} would judge otherwise than this machine: {reason}. Install the same on both")
+            raise ClusterError(f"{node.label} has different software from this machine: {reason}. Install the same on both")
     if len({node.software.torch for node in chosen}) > 1:
         listed = "; ".join(f"{node.label}: {node.software.torch}" for node in chosen)
-        raise ClusterError(f"the machines would judge by different builds of PyTorch: {listed}")
+        raise ClusterError(f"the machines have different builds of PyTorch: {listed}")
 
 
 def _given(node: Node) -> tuple[Device, ...]:
-    """GPUs that Ray may give of this machine; which of several it has is known only when it gives them."""
+    """GPUs of this machine that Ray may give. Which of several it gives is known only then."""
     return node.gpus[: node.gpu_count]
 
 

@@ -1,7 +1,7 @@
-"""The Ray engine: hosts on the cluster's devices, placed by Ray, which judge what this process draws; results come as they are there.
+"""The Ray engine: Ray places hosts on the cluster's devices, and they judge the jobs that this process takes from the run.
 
-There is a thread here for each judge there: it takes a job, gives it to its host, and hears of its stages until the result comes. So
-no more is in flight than judges can judge, plus what waits to be stored.
+Each judge has a thread here: it takes a job, gives it to its host, and receives stages until the result comes. So no more jobs are in
+flight than judges can judge, plus results that wait to be stored.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 TELL_AFTER_S = 30.0
-"""When nothing judges yet, and Ray may be waiting for a machine."""
+"""When to report that nothing judges yet, and Ray may be waiting for a machine."""
 LOOK_EVERY_S = 1.0
-"""For machines that are drained."""
+"""Interval between looks for drained machines."""
 ENDS_WITHIN_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -41,17 +41,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Shares:
-    """What Ray reserves of a machine for each host; what is left is for builds."""
+    """What Ray reserves of a machine for each host; the rest is for builds."""
 
     cpus: float
     gpus: int
     memory_bytes: int
     most_on_a_machine: int
-    """Hosts that one machine may have."""
+    """Maximum number of hosts on one machine."""
 
     @staticmethod
     def of(choice: Choice) -> "Shares":
-        """The same for all, by the least machine: half of it, shared by its GPUs, and of processors no more than a GPU's judge needs.
+        """Each host's share: half of the smallest machine, divided among its GPUs, with no more CPUs than a GPU's judge needs.
 
         Without GPUs it is more than half of the memory, so that Ray has no room for a second host on the same machine.
         """
@@ -64,24 +64,24 @@ class Shares:
 
 
 def _quantity(cpus: float) -> float:
-    """As Ray takes it: a whole number, from one on."""
+    """In Ray's form: a whole number if at least one."""
     return float(int(cpus)) if cpus >= 1 else round(cpus, 2)
 
 
 class RayEngine:
-    """Judges jobs on the cluster that this process has joined. Use as a context manager; leaving it ends the hosts and leaves the cluster.
+    """Judges jobs on the cluster that this process has joined. A context manager; leaving it ends the hosts and leaves the cluster.
 
-    Hosts are kept from one run to the next; those that are lost are replaced when Ray has room for them.
+    Hosts are kept from one run to the next; lost ones are replaced when Ray has room.
     """
 
     def __init__(self, choice: Choice, options: HostOptions) -> None:
-        """`options` says the same as the choice of device and software."""
+        """`options` agrees with the choice of device and software."""
         self._choice, self._options = choice, options
         self._shares = Shares.of(choice)
         self._clients = [HostClient(number, self._request_host, self._refused) for number in range(len(choice.devices))]
         self._artefacts: ActorHandle[Any] | None = None
         self._unfit: dict[str, str] = {node.id: "it has no such device" for node in choice.others}
-        """Nodes that no host should be on, and why."""
+        """Nodes that must have no host, with the reason."""
         self._lock = threading.Lock()
         self._closed = False
         self._queues: list[JobQueue] = []
@@ -96,27 +96,27 @@ class RayEngine:
 
     @property
     def hosts(self) -> list[LiveHost]:
-        """Those that can judge now."""
+        """The hosts that can judge now."""
         return [client.host for client in self._clients if client.host is not None]
 
     @property
     def sandbox_level(self) -> str:
-        """Of the hosts that can judge now."""
+        """The sandbox levels of the hosts that can judge now."""
         return ", ".join(sorted({host.facts.level for host in self.hosts}))
 
     @property
     def in_flight(self) -> list[Job]:
-        """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
+        """Jobs that were taken and whose result has not been fetched; after an interrupted run, those without a result."""
         with self._lock:
             return [job for queue in self._queues for job in queue.run.in_flight()]
 
     def settled(self, job: Job) -> Result | None:
-        """As `Engine` says."""
+        """See `Engine`."""
         with self._lock:
             return next((found for queue in self._queues if (found := queue.run.settled(job)) is not None), None)
 
     def start(self) -> None:
-        """Ask for all hosts; returns when the first can judge. Raises ClusterError where none can be started, or the engine is closed."""
+        """Request all hosts; returns when the first can judge. Raises ClusterError if none can be started, or the engine is closed."""
         self._watch_drains()
         asked, told = time.monotonic(), False
         while not self.hosts:
@@ -157,8 +157,7 @@ class RayEngine:
                 self._watching.start()
 
     def _retire_drained(self) -> None:
-        """Have hosts on machines that are drained take no more jobs. Ray gives these machines nothing new, but their hosts are there, and
-        would go on."""
+        """Hosts on drained machines take no more jobs. Ray gives these machines nothing new, but their hosts would continue."""
         while not self._ended.wait(LOOK_EVERY_S):
             try:
                 leaving = draining()
@@ -170,15 +169,15 @@ class RayEngine:
                             queue.leave(host)
                 if leaving and self._artefacts is not None:
                     self._artefacts.leave.remote(leaving)
-            except Exception as error:  # whatever Ray raises while it loses machines: it is asked again
-                log.debug("whether a machine is drained is not to be had: %s", error, exc_info=True)
+            except Exception as error:  # Ray may raise anything while it loses machines; ask again later
+                log.debug("Ray did not say which machines are drained: %s", error, exc_info=True)
 
     def _poll(self, client: HostClient) -> None:
-        with contextlib.suppress(HostStartError):  # it is kept, and told when no host is left
+        with contextlib.suppress(HostStartError):  # it is stored, and reported when no host is left
             client.poll(0.5 / len(self._clients))
 
     def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `Engine` says."""
+        """See `Engine`."""
         if self._closed:
             return
         self._watch_drains()
@@ -202,11 +201,11 @@ class RayEngine:
         for thread in threads:
             thread.join()
         if not queue.over and not self._closed:
-            queue.run.fail(ClusterError(f"no host is left to judge what remains: {self._clients[0].error}"))
+            queue.run.fail(ClusterError(f"no host is left to judge the remaining submissions: {self._clients[0].error}"))
         queue.run.fail(None)
 
     def _serve(self, client: HostClient, queue: JobQueue, progress: Progress) -> None:
-        """Have the hosts of one client judge, one after the other where they are lost."""
+        """Have the hosts of one client judge, one after another if they are lost."""
         try:
             while (host := client.await_host(lambda: self._closed or queue.over)) is not None:
                 queue.join(host)
@@ -222,8 +221,8 @@ class RayEngine:
                 if not host.closed:
                     return
         except HostStartError as error:
-            log.warning("a host is missing from now on: %s", error)
-        # Whatever broke this thread has to reach the caller: a missing result would hang it.
+            log.warning("a host was lost and can't be replaced: %s", error)
+        # The caller must see any error of this thread: it would wait forever for a missing result.
         except BaseException as error:  # noqa: BLE001
             if not self._closed:
                 queue.run.fail(error)
@@ -260,7 +259,7 @@ class RayEngine:
             num_cpus=shares.cpus,
             num_gpus=shares.gpus,
             memory=shares.memory_bytes,
-            # Not a choice among those that are known: others may join, and say for themselves whether they will do.
+            # Don't choose among the known nodes: others may join, and check themselves.
             label_selector={"ray.io/node-id": f"!in({','.join(self._unfit)})"} if self._unfit else None,
             scheduling_strategy="DEFAULT" if shares.gpus else "SPREAD",
             max_restarts=0,
@@ -273,7 +272,7 @@ class RayEngine:
         self._unfit[refusal.node] = refusal.reason
 
     def _shared_builds(self) -> "ActorHandle[Any] | None":
-        """The directory of builds; a machine that is alone has its cache folder."""
+        """The directory of builds; a single machine uses its cache folder."""
         if self._choice.machines < 2:
             return None
         with self._lock:

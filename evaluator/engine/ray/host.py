@@ -1,5 +1,5 @@
-"""A host: the process that judges on one device of the cluster. A Ray actor that has a local engine, so that whatever judging needs of a
-machine (sandbox, warm parents, lock of the device, cache of builds) is as it is without Ray."""
+"""A host: the process that judges on one device of the cluster. It is a Ray actor with a local engine, so sandbox, fork servers, device
+lock and build cache work as they do without Ray."""
 
 import asyncio
 import logging
@@ -40,13 +40,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HostOptions:
-    """The same for all hosts of a run."""
+    """Options for all hosts of a run."""
 
     device_name: str
     on_gpu: bool
     stands_in: bool
     software: Software
-    """That a machine must have."""
+    """What a machine must have."""
     judges: int | None = None
     """Judge processes of each host; None for as many as fit beside the machine's other hosts."""
     level: Level | None = None
@@ -56,11 +56,11 @@ class HostOptions:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host is, once it can judge."""
+    """Facts about a host, once it can judge."""
 
     node: str
     label: str
-    """Of its machine, for people."""
+    """Name of its machine, for people."""
     device: Device
     judges: int
     level: str
@@ -69,7 +69,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no host can judge on a machine, as long as that is as it is."""
+    """Why no host can judge on a machine, until it changes."""
 
     node: str
     label: str
@@ -78,18 +78,18 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Order:
-    """A job on its way to a host."""
+    """A job, as it is sent to a host."""
 
     job: Job
     problem: bytes | None
-    """The problem's file, which the host's machine may lack; None for a shipped one, which all have."""
+    """The problem's file, which the host's machine may lack; None for a shipped one, which every machine has."""
 
 
 class Host:
     """Starts with `begin`; then `judge` may be called by as many at once as it has judges."""
 
     def __init__(self, options: HostOptions, machine_gpus: int, artefacts: "ActorHandle[Any] | None") -> None:
-        """`machine_gpus`: how many hosts a machine with GPUs may have. Without `artefacts`, builds are made on this machine."""
+        """`machine_gpus`: the number of hosts on a machine with GPUs. Without `artefacts`, this machine builds."""
         # Judges would import the main module, as multiprocessing's children do, and with it all of Ray.
         vars(sys.modules["__main__"]).pop("__file__", None)
         self._options, self._machine_gpus = options, machine_gpus
@@ -97,7 +97,7 @@ class Host:
         self._engine: LocalEngine | None = None
 
     async def begin(self) -> HostFacts | Refusal:
-        """Have the warm parents start."""
+        """Start the fork servers."""
         node = ray.get_runtime_context().get_node_id()
         address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         label = f"{platform.node()} ({address}, node {node[:12]})"
@@ -110,7 +110,7 @@ class Host:
 
     async def _begun(self) -> tuple[LocalEngine, Device, int]:
         if (difference := Software.here().differs_from(self._options.software)) is not None:
-            raise SoftwareError(f"it would judge otherwise: {difference}")
+            raise SoftwareError(f"its software differs: {difference}")
         device = _own_device(self._options)
         options = self._engine_options(device)
         engine = LocalEngine(options, elsewhere=self._elsewhere)
@@ -119,7 +119,7 @@ class Host:
         return engine, device, options.judges
 
     async def judge(self, order: Order) -> AsyncIterator[tuple[str, str]]:
-        """Gives ("stage", its name) as the job enters each, perhaps ("settled", JSON), a result that may gain a profile, and at last
+        """Yields ("stage", its name) as the job enters each, possibly ("settled", JSON): a result that may gain a profile. Finally yields
         ("result", JSON)."""
         assert self._engine is not None
         engine, job = self._engine, _placed(order)
@@ -155,7 +155,7 @@ class Host:
 
 
 def _own_device(options: HostOptions) -> Device:
-    """The device that Ray has given to this process. Raises DeviceError where it is not of the wanted model."""
+    """The device that Ray gave to this process. Raises DeviceError if its model is not the wanted one."""
     if not options.on_gpu:
         return devices.cpu()
     shown = devices.gpus()
@@ -164,12 +164,12 @@ def _own_device(options: HostOptions) -> Device:
     number = str(ray.get_gpu_ids()[0])
     device = replace(shown[0], spec=f"cuda:{number}") if number.isdigit() else shown[0]
     if device.name != options.device_name:
-        raise DeviceError(f"Ray has given this process a {device.name}; verdicts of this run are on {options.device_name}")
+        raise DeviceError(f"Ray has given this process a {device.name}; this run needs {options.device_name}")
     return device
 
 
 def _placed(order: Order) -> Job:
-    """The job, with its problem's file where it is on this machine."""
+    """The job, with its problem's path on this machine."""
     job = order.job
     if order.problem is None:
         return replace(job, problem_path=SHIPPED / job.problem_path.name)
@@ -184,6 +184,6 @@ def _placed(order: Order) -> Job:
 
 
 def order_for(job: Job) -> Order:
-    """What a host needs to judge the job. Raises OSError where the problem's file is gone."""
+    """The order for a job. Raises OSError if the problem's file is gone."""
     shipped = job.problem_path.resolve().parent == SHIPPED
     return Order(job, None if shipped else Path(job.problem_path).read_bytes())

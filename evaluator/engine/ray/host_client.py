@@ -1,4 +1,4 @@
-"""The driver's end of one host: it asks Ray for a host, gives it jobs, and asks for another when the host is lost."""
+"""The command line's end of one host: requests a host from Ray, gives it jobs, and requests another if it is lost."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 MAX_STARTS = 3
-"""Hosts of one client that may be lost one after the other before any of them could judge."""
+"""Hosts of one client that may be lost in a row before any of them could judge."""
 _POLL_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -29,13 +29,13 @@ class HostLostError(Exception):
     """A host ended, or can't be reached any more."""
 
     def __init__(self, reason: str, blames: bool) -> None:
-        """`blames`: whether what it was judging may have to do with it."""
+        """`blames`: whether its jobs may have caused the loss."""
         super().__init__(reason)
         self.blames = blames
 
 
 class HostStartError(Exception):
-    """No host can be started; the cause is what the last one said."""
+    """No host can be started; the cause is the last one's error."""
 
 
 class LiveHost:
@@ -49,16 +49,16 @@ class LiveHost:
 
     @property
     def name(self) -> str:
-        """Unlike any other's of the run."""
+        """Unique in the run."""
         return f"{self.facts.label}, process {self.facts.pid}"
 
     @property
     def closed(self) -> bool:
-        """Whether it is to have no more jobs."""
+        """Whether it gets no more jobs."""
         return self.lost or self.leaving
 
     def retire(self) -> None:
-        """Take no more jobs, and end with the last of those that it has."""
+        """Take no more jobs, and end after the last current one."""
         with self._changed:
             self.leaving = True
             idle = not self._judging
@@ -68,7 +68,7 @@ class LiveHost:
 
     @contextlib.contextmanager
     def room(self, alone: bool) -> Iterator[None]:
-        """Wait for room to judge beside others, or `alone` on the host, which goes first. Check `closed` afterwards."""
+        """Wait for room to judge beside others, or `alone` on the host, which has priority. Check `closed` afterwards."""
         with self._changed:
             self._waiting += alone
             self._changed.wait_for(lambda: self.closed or (not self._alone and not (self._judging if alone else self._waiting)))
@@ -121,10 +121,10 @@ class LiveHost:
 
 
 class HostClient:
-    """Has one host at a time, from when it is first asked for."""
+    """Has one host at a time, from the first request on."""
 
     def __init__(self, number: int, request: Callable[[], "ActorHandle[Any]"], refused: Callable[[Refusal], None]) -> None:
-        """`request` asks Ray for a host; `refused` is told of machines that no further one should be on."""
+        """`request` requests a host from Ray; `refused` gets machines that should have no further one."""
         self.number, self._request, self._refused = number, request, refused
         self._lock = threading.Lock()
         self._handle: ActorHandle[Any] | None = None
@@ -135,11 +135,11 @@ class HostClient:
 
     @property
     def host(self) -> LiveHost | None:
-        """The one that it has, where it can judge."""
+        """Its host, if that can judge."""
         return self._host if self._host is not None and not self._host.closed else None
 
     def poll(self, timeout_s: float = 0.0) -> LiveHost | None:
-        """The host, once it can judge, and one is asked for where there is none. Raises HostStartError where none will come."""
+        """The host, once it can judge; requests one if there is none. Raises HostStartError if none will come."""
         with self._lock:
             if self.error is not None:
                 raise self.error
@@ -154,14 +154,14 @@ class HostClient:
             return self.host
 
     def await_host(self, stop: Callable[[], bool]) -> LiveHost | None:
-        """As `poll`, for as long as it takes; None where it is to stop."""
+        """Like `poll`, but waits; None once `stop` returns true."""
         while not stop():
             if (host := self.poll(_POLL_S)) is not None:
                 return host
         return None
 
     def close(self) -> None:
-        """End the host, or its start."""
+        """End the host, even while it starts."""
         if self._host is not None:
             self._host.end()
         if self._handle is not None:
@@ -189,7 +189,7 @@ class HostClient:
 
 
 def kill(handle: "ActorHandle[Any]") -> None:
-    """End an actor's process, where it still runs."""
+    """End an actor's process, if it still runs."""
     with contextlib.suppress(RayError, ValueError, RuntimeError):  # it is gone, or this process has left the cluster
         ray.kill(handle)
 
@@ -199,5 +199,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _last_line(error: Exception) -> str:
-    """Where a host has raised something, what it was comes last."""
+    """The last line of an error: it holds what a host raised."""
     return str(error).strip().split("\n")[-1][:500]

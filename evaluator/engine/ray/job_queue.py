@@ -1,4 +1,4 @@
-"""The jobs of one run, for hosts that may be lost: each job is judged, judged again on another host, or given up after MAX_LOSSES."""
+"""The jobs of one run, for hosts that may be lost: each is judged, judged again on another host, or given up after MAX_LOSSES."""
 
 import threading
 from dataclasses import dataclass, field
@@ -12,26 +12,26 @@ from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
 
 MAX_LOSSES = 3
-"""Hosts that may be lost while they judge a submission, before it is judged no more."""
+"""Hosts that may be lost while judging a submission, before the run gives it up."""
 ALONE_AFTER = 2
-"""With so many it is judged with nothing else on its host, so that the last loss is nobody else's."""
+"""After this many losses it is judged alone on its host, so that no other submission can cause the last loss."""
 
 
 class JudgingHost(Protocol):
-    """A host, as far as this module is concerned."""
+    """The part of a host that this module uses."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def closed(self) -> bool:
-        """Whether it is to have no more jobs: it is lost, or its machine is drained."""
+        """Whether it gets no more jobs: it is lost, or its machine is drained."""
         ...
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A host that was lost while it judged."""
+    """The loss of a host while it judged."""
 
     host: str
     at: datetime
@@ -43,13 +43,13 @@ class Loss:
 
 @dataclass
 class QueuedJob:
-    """One job on its way through the hosts."""
+    """One job, as the hosts see it."""
 
     number: int
     job: Job
     losses: list[Loss] = field(default_factory=list)
     failed_on: set[str] = field(default_factory=set)
-    """Names of hosts that could not judge it, and are there still."""
+    """Names of current hosts that could not judge it."""
 
     @property
     def alone(self) -> bool:
@@ -57,22 +57,22 @@ class QueuedJob:
 
 
 class JobQueue:
-    """The jobs of one run. Hosts' threads take from it until nothing is left, not even jobs that others may put back."""
+    """The jobs of one run. Hosts' threads take from it until nothing is left, including jobs that others may put back."""
 
     def __init__(self, run: Run, device: str) -> None:
-        """`device` is named by results of jobs that nobody judged."""
+        """`device` is named in the results of jobs that were given up."""
         self.run, self._device = run, device
         self._changed = threading.Condition()
         self._back: list[QueuedJob] = []
-        """Taken once, and to be taken again."""
+        """Jobs that were taken once, and must be taken again."""
         self._out = 0
-        """Taken, and neither judged nor back."""
+        """Number of jobs that are taken, and neither judged nor back."""
         self._drawn_out = False
         self._hosts: dict[str, JudgingHost] = {}
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to be done any more."""
+        """Whether no job is left."""
         with self._changed:
             return self.run.over or (self._drawn_out and not self._back and not self._out)
 
@@ -83,13 +83,13 @@ class JobQueue:
             self._changed.notify_all()
 
     def leave(self, host: JudgingHost) -> None:
-        """The host takes no more, or is lost."""
+        """The host takes no more jobs, or is lost."""
         with self._changed:
             self._hosts.pop(host.name, None)
             self._changed.notify_all()
 
     def take(self, host: JudgingHost) -> QueuedJob | None:
-        """The next job for that host; None where it is closed, or nothing can come any more. Raises what the jobs' iterator raises."""
+        """The next job for that host; None if the host is closed, or no more can come. Raises what the jobs' iterator raises."""
         while True:
             with self._changed:
                 while self._drawn_out and not self._suiting(host) and (self._out or self._back) and not self.run.over and not host.closed:
@@ -116,7 +116,7 @@ class JobQueue:
                 return QueuedJob(*drawn)
 
     def judged(self, queued: QueuedJob, host: JudgingHost, result: Result) -> None:
-        """A host has judged the job. Where its machine failed and there is another host, that one tries again."""
+        """A host has judged the job. If its machine failed and there is another host, that one tries again."""
         with self._changed:
             others = self._hosts.keys() - {host.name} - queued.failed_on
         if result.category is Category.INFRASTRUCTURE_ERROR and others and not queued.failed_on:
@@ -134,19 +134,19 @@ class JobQueue:
             self._finish(queued, given_up(queued, self._device))
 
     def put_back(self, queued: QueuedJob) -> None:
-        """Have it taken again."""
+        """Let it be taken again."""
         with self._changed:
             self._back.append(queued)
             self._out -= 1
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Nothing is taken any more."""
+        """Give out no more jobs."""
         self.run.end()
         self.wake()
 
     def wake(self) -> None:
-        """Have threads that wait in `take` look again."""
+        """Make threads that wait in `take` check again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -169,7 +169,7 @@ def given_up(queued: QueuedJob, device: str) -> Result:
     return result_of(
         queued.job,
         Category.INFRASTRUCTURE_ERROR,
-        f"{len(losses)} hosts were lost while they judged it, and it is judged no more: {'; '.join(losses)}",
+        f"{len(losses)} hosts were lost while judging it, so the run gave up: {'; '.join(losses)}",
         device=device,
         duration_s=(now() - queued.losses[0].at).total_seconds(),
         evidence=Evidence(detail="\n".join(losses)),

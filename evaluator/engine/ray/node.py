@@ -1,4 +1,4 @@
-"""What a machine of the cluster says of itself, before anything is judged on it."""
+"""What a machine of the cluster reports about itself before it judges."""
 
 import hashlib
 import platform
@@ -15,32 +15,32 @@ _CODE = ("evaluator/**/*.py", "evaluator/**/*.c", "evaluator/**/*.cu", "evaluato
 
 
 class SoftwareError(Exception):
-    """A machine has another evaluator or another PyTorch."""
+    """A machine has a different evaluator or a different PyTorch."""
 
 
 @dataclass(frozen=True)
 class Software:
-    """What two machines must have alike for their verdicts to be the same."""
+    """What two machines must have in common for equal verdicts."""
 
     evaluator: str
     code_sha256: str
-    """Of the files that judge, and of the shipped problems."""
+    """Hash of the files that judge, and of the shipped problems."""
     torch: str | None
-    """As it was installed, as in 2.13.0+cu130."""
+    """Version as installed, such as 2.13.0+cu130."""
 
     @staticmethod
     def here() -> "Software":
-        """Of this process's machine; nothing is imported for it."""
+        """That of this process's machine; imports nothing for it."""
         return Software(EVALUATOR_VERSION, _code_sha256(Path(__file__).resolve().parents[3]), _torch())
 
     def differs_from(self, other: "Software", same_build: bool = True) -> str | None:
-        """What is not the same, for people, or None. Without `same_build`, PyTorch may be another build of the same release."""
+        """The difference, for people, or None. Without `same_build`, PyTorch may be another build of the same release."""
         if self.torch is None:
             return "it has no PyTorch"
         if self.evaluator != other.evaluator:
             return f"its evaluator is {self.evaluator}, not {other.evaluator}"
         if self.code_sha256 != other.code_sha256:
-            return f"its evaluator calls itself {self.evaluator} too, but its files are others"
+            return f"its evaluator has the same version, {self.evaluator}, but other files"
         if self.torch != other.torch and (same_build or _release(self.torch) != _release(other.torch or "")):
             return f"its PyTorch is {self.torch}, not {other.torch}"
         return None
@@ -51,15 +51,15 @@ class Node:
     """One machine."""
 
     id: str
-    """Ray's, in hexadecimal."""
+    """Ray's identifier, in hexadecimal."""
     address: str
     name: str
     software: Software
     processor: Device
     gpus: tuple[Device, ...]
-    """That CUDA shows; none of them where Ray has no GPU of this machine to give."""
+    """GPUs that CUDA shows; none if Ray has no GPU of this machine to give."""
     cpus: float = 0.0
-    """That Ray has to give, as `gpu_count` and the memory."""
+    """CPUs that Ray may give; likewise `gpu_count` and the memory."""
     gpu_count: int = 0
     memory_bytes: int = 0
 
@@ -70,7 +70,7 @@ class Node:
 
 
 def look_around(node_id: str, address: str) -> Node:
-    """What the machine is that this process runs on."""
+    """Describe the machine that this process runs on."""
     return Node(node_id, address, platform.node() or socket.gethostname(), Software.here(), devices.cpu(), tuple(devices.gpus()))
 
 

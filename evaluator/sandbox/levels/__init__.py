@@ -1,1 +1,1 @@
-"""The levels of confinement, and what each is made of: namespaces, bubblewrap, Landlock, system call filters."""
+"""The sandbox levels and their parts: namespaces, bubblewrap, Landlock, system call filters."""

@@ -1,7 +1,7 @@
-"""bubblewrap: the view and the namespaces made by the `bwrap` program, which may be allowed to where we are not.
+"""bubblewrap: the `bwrap` program makes the view and the namespaces; it may be allowed to when Assay is not.
 
-It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `exec_launcher`. Of our own code, that Python
-sees only the sandbox and the package of the entry, under /assay.
+It executes a new program, so the start is cold: a fresh Python in the sandbox runs `exec_launcher`. Of Assay's code, that Python sees only
+the sandbox and the package of the entry, under /assay.
 """
 
 import json
@@ -30,11 +30,11 @@ class BwrapCommand:
     argv: tuple[str, ...]
     env: dict[str, str]
     data: tuple[int, ...]
-    """Descriptors that the command reads; they have to follow the program's own and the report's."""
+    """Descriptors that the command reads; they must follow those of the program and the report."""
 
 
 def command(plan: ChildPlan, user: int) -> BwrapCommand:
-    """The command that runs `plan` as `user` (its number inside); raises SandboxUnavailable where there is no bwrap."""
+    """The command that runs `plan` as `user` (its number inside). Raises SandboxUnavailable without bwrap."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SandboxUnavailable("bubblewrap (bwrap) is not installed")
@@ -58,7 +58,7 @@ def command(plan: ChildPlan, user: int) -> BwrapCommand:
         *(*arguments, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/tmp", *_preload(plan.program)),
         *("--", sys.executable, "-B", "-c", python),
     )
-    # The zygote's own environment is clean; its search path names what is not visible, and its preloads are for warm entries.
+    # The fork server's own environment is clean; its search path names invisible folders, and its preloads are for warm entries.
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
     return BwrapCommand(argv, env, tuple(data))
 
@@ -98,11 +98,11 @@ def _search_path() -> list[str]:
 
 
 _BESIDE: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {("evaluator", "worker"): (("evaluator", "dsl"),)}
-"""What a package of an entry imports of ours besides its own."""
+"""Packages of Assay's that an entry's package imports."""
 
 
 def _code(program: Program) -> Iterator[ViewEntry]:
-    """The sandbox's code, the package of the entry and what that imports, with the __init__ files above them."""
+    """The sandbox's code, the package of the entry and its imports, with the __init__ files above them."""
     root = view.PROJECT_ROOT
     packages: list[tuple[str, ...]] = [("evaluator", "sandbox")]
     if program.entry:

@@ -1,6 +1,6 @@
-"""The last steps of a confined process before it runs what is not trusted, and that run itself.
+"""The last steps of a confined process before it runs untrusted code, and running that.
 
-What is here runs after the old root is gone, so everything it needs is imported before.
+This code runs after the old root is gone, so everything that it needs is imported before.
 """
 
 import importlib
@@ -21,14 +21,14 @@ from evaluator.sandbox.limits import apply_rlimits
 from evaluator.sandbox.program import Level, Program
 
 EXITED, FAILED = b"X", b"E"
-"""First byte of what is reported to the supervisor: the program's wait status in decimal, or an error of ours."""
+"""First byte of the report to the supervisor: the program's wait status in decimal, or an error of the sandbox."""
 FIRST_DESCRIPTOR = 3
-"""Descriptors that a program is given are numbered from here, in the order of their names in the request."""
+"""A program's descriptors are numbered from here, in the order of their names in the request."""
 
 
 @dataclass(frozen=True)
 class ChildPlan:
-    """What a child needs besides its program."""
+    """The data that a child needs besides its program."""
 
     program: Program
     level: Level
@@ -43,13 +43,13 @@ class ChildPlan:
     home: str = "/tmp"
     """Working directory, HOME and TMPDIR: the only writable place besides `Program.writable`."""
     rules: tuple[landlock.Rule, ...] = ()
-    """What Landlock allows at the level of that name."""
+    """Landlock's rules, at the level of that name."""
     reaching_sockets: bool = True
     """Whether a socket of AF_UNIX may reach an address."""
 
 
 def confine(plan: ChildPlan, entrances: list[int]) -> None:
-    """Enter the control groups and give up everything that can be given up but system calls; the caller goes on with `run`."""
+    """Enter the control groups and give up all rights except system calls; then call `run`."""
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root
     Path("/proc/self/oom_score_adj").write_text("1000")
     enter_groups(entrances)
@@ -64,7 +64,7 @@ def confine(plan: ChildPlan, entrances: list[int]) -> None:
     if plan.level is not Level.NONE:
         linux.drop_capabilities()
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a change of user takes /proc/self/fd away, through which shared objects are loaded
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a change of user closes off /proc/self/fd, through which shared objects are loaded
     linux.die_with_parent(signal.SIGKILL)
     os.umask(0o022)
     os.chdir(plan.home)
@@ -73,7 +73,7 @@ def confine(plan: ChildPlan, entrances: list[int]) -> None:
 
 
 def enter_groups(entrances: list[int]) -> None:
-    """Enter control groups through the descriptors that `cgroup.Group.open_entrances` gave, and close those."""
+    """Enter control groups through the descriptors from `cgroup.Group.open_entrances`, and close these."""
     for descriptor in entrances:
         os.write(descriptor, b"0")
         os.close(descriptor)
@@ -81,7 +81,7 @@ def enter_groups(entrances: list[int]) -> None:
 
 @contextmanager
 def reporting(report: int) -> Iterator[None]:
-    """In a forked process: an error in what is ours goes to the supervisor through `report`, and the process ends with the block."""
+    """In a forked process: send errors of the sandbox's own code to the supervisor through `report`, and end the process with the block."""
     try:
         yield
     finally:
@@ -130,7 +130,7 @@ def arrange(stdout: int, stderr: int, given: list[int], kept: list[int]) -> list
 
 
 def run(plan: ChildPlan, report: int) -> NoReturn:
-    """Put the system call filter on, give up the descriptor `report`, and run the program; does not return."""
+    """Install the system call filter, close the descriptor `report`, and run the program; does not return."""
     program = plan.program
     environment = _environment(plan)
     if plan.level is not Level.NONE and seccomp.supported():
@@ -161,7 +161,7 @@ def _execute(program: Program, environment: dict[str, str]) -> NoReturn:
 
 
 def _call(entry: str, fds: dict[str, int]) -> NoReturn:
-    """Call an entry as a main program would be: an exception ends with its traceback and code 1, SystemExit with its own code."""
+    """Call an entry like a main program: an exception ends with its traceback and code 1, SystemExit with its own code."""
     code = 1
     try:
         module, _, function = entry.partition(":")

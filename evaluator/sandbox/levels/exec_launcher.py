@@ -1,4 +1,4 @@
-"""The launcher inside bubblewrap: forks the program, confines it further, and tells the supervisor how it ended."""
+"""The launcher inside bubblewrap: forks the program, confines it further, and reports to the supervisor how it ended."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from evaluator.sandbox.program import Level, Program
 
 
 def main(report: int, plan_file: int) -> NoReturn:
-    """Run the plan that `plan_file` holds; its status goes to `report`. Does not return."""
+    """Run the plan in `plan_file`; its status goes to `report`. Does not return."""
     with child.reporting(report):
         with os.fdopen(plan_file, encoding="utf-8") as file:
             data = json.load(file)

@@ -1,4 +1,4 @@
-"""Landlock: rules on files, TCP ports, abstract sockets and signals that a process lays on itself and on all that it starts."""
+"""Landlock: rules on files, TCP ports, abstract sockets and signals that a process sets for itself and all that it starts."""
 
 import ctypes
 import errno
@@ -31,7 +31,7 @@ Rule = tuple[str, int]
 
 
 def abi() -> int:
-    """Version of the interface that the kernel offers; 0 for none."""
+    """Version of the kernel's interface; 0 for none."""
     try:
         return linux.syscall(_CREATE_RULESET, None, 0, _VERSION)
     except OSError as error:
@@ -41,16 +41,14 @@ def abi() -> int:
 
 
 def shortcoming(version: int, *, own_user: bool) -> str:
-    """Why Landlock of this version is too little to confine a program by itself; empty where it is enough.
+    """Why Landlock of this version is not enough to confine a program; empty if it is.
 
-    Every version restricts files. Other processes are kept out of reach by a user of the program's own, or by Landlock's scopes.
+    Every version restricts files. Other processes are protected by the program's own user, or by Landlock's scopes.
     """
     if version == 0:
         return "this kernel has no Landlock"
     if not own_user and version < SCOPES_ABI:
-        return (
-            f"Landlock version {version} does not keep signals in, and without root the program has no user of its own; {SCOPES_ABI} does"
-        )
+        return f"without root, Landlock has to block signals to other processes: version {version} does not, version {SCOPES_ABI} does"
     return ""
 
 
@@ -63,7 +61,7 @@ def _known_access(version: int) -> int:
 
 def restrict(handled: int, rules: Iterable[Rule]) -> None:
     """Deny TCP, and every access in `handled` that `rules` don't allow; from version 6 on also signals and abstract sockets to processes
-    outside. Needs no_new_privs. Paths that don't exist are passed over."""
+    outside. Needs no_new_privs. Missing paths are skipped."""
     version = abi()
     handled &= _known_access(version)
     fields = [handled, _TCP, _SCOPE_ABSTRACT_SOCKET | _SCOPE_SIGNAL][: 1 + (version >= 4) + (version >= SCOPES_ABI)]

@@ -1,4 +1,4 @@
-"""Landlock's rules for a view: without namespaces, the same paths are shown by forbidding all others."""
+"""Landlock's rules for a view: without namespaces, all paths outside the view are forbidden."""
 
 import os
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ _DEVICE = landlock.READ_FILE | landlock.WRITE_FILE | landlock.IOCTL_DEV | landlo
 
 
 def for_view(entries: list[ViewEntry], home: str, *, lax: bool = False) -> Iterator[landlock.Rule]:
-    """What may be done below each path of the view, and anything below `home`. `lax` opens the /proc of all processes, not only its own.
+    """Allowed accesses below each path of the view, and all below `home`. `lax` opens the /proc of all processes, not only its own.
 
-    Where something inside a visible directory is hidden, names can be listed there but the hidden files can't be read.
+    If part of a visible directory is hidden, its names can be listed but its files can't be read.
     """
     hidden = [entry.source for entry in entries if entry.kind is Kind.HIDDEN]
     yield home, landlock.READ | landlock.WRITE
@@ -33,13 +33,13 @@ def for_view(entries: list[ViewEntry], home: str, *, lax: bool = False) -> Itera
 
 
 def own_processes() -> Iterator[landlock.Rule]:
-    """What may be done in /proc: `self` is the process that restricts itself."""
+    """Allowed accesses in /proc: `self` is the process that restricts itself."""
     for name in _PROC:
         yield f"/proc/{name}", landlock.READ | (_OWN_PROCESS if name == "self" else 0)
 
 
 def _except(path: str, access: int, hidden: list[str]) -> Iterator[landlock.Rule]:
-    """`access` below `path`, split into rules for what lies beside the hidden paths, since a rule can't be taken back further down."""
+    """`access` below `path`, split into rules for everything beside the hidden paths, since a rule can't be withdrawn further down."""
     if path in hidden:
         return
     if not any(place.startswith(path.rstrip("/") + "/") for place in hidden):

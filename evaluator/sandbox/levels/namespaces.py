@@ -1,8 +1,8 @@
-"""Namespaces: a process tree with its own mounts, processes, network and IPC, and a root that holds the view and nothing else.
+"""Namespaces: a process tree with its own mounts, processes, network and IPC, and a root that holds only the view.
 
-The supervisor leaves the PID namespace (an ordinary user: the user namespace with it) and forks; its child leaves the rest, builds the new
-root, changes into it and drops the old one. Pivoting twice, as bubblewrap does, lets the new root be built on a tmpfs without shadowing
-what lies under the place where that tmpfs is first mounted.
+The supervisor leaves the PID namespace (an ordinary user: also the user namespace) and forks; its child leaves the rest, builds the new
+root, changes into it and drops the old one. Pivoting twice, as bubblewrap does, allows building the new root on a tmpfs without hiding the
+files under that tmpfs's first mount point.
 """
 
 import os
@@ -13,7 +13,7 @@ from evaluator.sandbox import linux
 from evaluator.sandbox.view import Kind, ViewEntry
 
 NOBODY = 65534
-"""The user, inside, of programs whose zygote is an ordinary user."""
+"""The user, inside, of programs whose fork server runs as an ordinary user."""
 
 _BASE, _OLD, _NEW = "/tmp", "/oldroot", "/newroot"
 _RESTRICTED = linux.MS_NOSUID | linux.MS_NODEV
@@ -33,7 +33,7 @@ def leave_processes() -> None:
 
 
 def enter(view: list[ViewEntry]) -> None:
-    """Leave the other namespaces and make `view` all there is; called by process 1 of the PID namespace."""
+    """Leave the other namespaces and make `view` the whole root; called by process 1 of the PID namespace."""
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWUTS)
     socket.sethostname("assay")
     os.umask(0o022)

@@ -1,9 +1,9 @@
 """A seccomp filter: system calls that a kernel's host code never needs are refused, or end the process.
 
-Those that only serve to break out or to spy, and that no library makes unasked, are deadly for a submission: its end by SIGSYS is
-evidence. Those that an honest library may try (a profiler, an allocator, PyTorch where processes share device memory) fail with EPERM.
-It is a list of what is denied, not of what is allowed, because CUDA's driver library changes its calls with every release; it stands behind
-namespaces and dropped capabilities, which hold without it.
+Calls that only serve to break out or to spy, and that no library makes unasked, end a submission: its SIGSYS is evidence. Calls that an
+honest library may try (a profiler, an allocator, PyTorch where processes share device memory) fail with EPERM. The list denies calls rather
+than allowing some, because CUDA's driver library changes its calls with every release. Namespaces and dropped capabilities are the first
+defence, and hold without it.
 """
 
 import ctypes
@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[int, int]] = {
     "migrate_pages": (256, 238),
 }
 _PROCESS_MEMORY = {"process_vm_readv": (310, 270), "process_vm_writev": (311, 271)}
-"""Another process's memory. Unwinders read their own so, to learn whether an address is mapped: that is refused and no more."""
+"""Another process's memory. Unwinders read their own with these, to learn whether an address is mapped: such calls are only refused."""
 _SET_AFFINITY = (203, 122)
 _SOCKET, _CLONE, _UNSHARE, _IOCTL = (41, 198), (56, 220), (272, 97), (16, 29)
 _CONNECT, _SENDTO = (42, 203), (44, 206)
@@ -102,12 +102,11 @@ class _SockFprog(ctypes.Structure):
 
 
 def program(machine: str, *, reaching_sockets: bool, own: int | None = None, keeps_cores: bool = False) -> list[Instruction]:
-    """The filter for an architecture. Of sockets only those of AF_UNIX can be made, which CUDA makes, and binds, when it starts.
+    """The filter for an architecture. The only sockets allowed are AF_UNIX ones, which CUDA makes, and binds, when it starts.
 
-    `reaching_sockets` says whether they may reach an address: where the file system is the host's, its servers are behind them.
-    `own` is the number of the process that the filter is for: what is DEADLY ends it. None: that is refused like all else, as it is for
-    compilers, whose failure is evidence enough. With `keeps_cores` no thread changes the cores that it may run on.
-    Raises KeyError for an architecture without a table.
+    `reaching_sockets` says whether they may reach an address: if the file system is the host's, its servers have addresses there. `own` is
+    the process of the filter: a DEADLY call ends it. None: such calls are only refused, as for compilers, whose failure is evidence enough.
+    With `keeps_cores` no thread changes the cores that it may run on. Raises KeyError for an architecture without a table.
     """
     column = ("x86_64", "aarch64").index(machine) if machine in _AUDIT_ARCH else -1
     code: list[Instruction] = [
@@ -149,7 +148,7 @@ def _refuse(code: int) -> Instruction:
 
 
 def _on_argument(number: int, index: int, checks: list[Instruction]) -> list[Instruction]:
-    """`checks` on the low half of an argument of one system call; falls through to what follows, the call's number loaded again."""
+    """`checks` on the low half of an argument of one system call; continues with the next, the call's number loaded again."""
     load: Instruction = (_LOAD_WORD, 0, 0, _ARGUMENTS_OFFSET + 8 * index)
     restore: Instruction = (_LOAD_WORD, 0, 0, _NUMBER_OFFSET)
     body = [load, *checks, restore]
@@ -162,9 +161,9 @@ def supported() -> bool:
 
 
 def install(*, reaching_sockets: bool, deadly: bool, keeps_cores: bool = False) -> None:
-    """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError where the kernel has no seccomp.
+    """Install the filter for this thread and all that it starts; needs no_new_privs. Raises OSError if the kernel has no seccomp.
 
-    `deadly` says whether what is DEADLY ends the process that calls it, and is not only refused; `keeps_cores`: as for `program`.
+    `deadly` says whether a DEADLY call ends the process or is only refused; `keeps_cores`: as for `program`.
     """
     own = os.getpid() if deadly else None
     code = program(linux.machine(), reaching_sockets=reaching_sockets, own=own, keeps_cores=keeps_cores)

@@ -1,6 +1,6 @@
-"""The child of a `lax` program gives up what that program was granted at level `landlock`, before it runs anything untrusted.
+"""The child of a `lax` program gives up that program's extra rights at level `landlock`, before it runs untrusted code.
 
-Namespaces keep both in by themselves; there is nothing to give up.
+Namespaces confine both by themselves; there is nothing to give up.
 """
 
 from pathlib import Path
@@ -10,11 +10,11 @@ from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.view import compose
 
 _HOME = "/tmp"
-"""Stands for the private directory, which is not known yet when the rules are composed."""
+"""Stands for the private directory, which is not known yet when the rules are made."""
 
 
 def remaining(program: Program, level: Level, user: int = 0) -> list[landlock.Rule]:
-    """What the child of `program` may go on doing; none where there is nothing to give up. Raises SandboxUnavailable."""
+    """The rights that the child of `program` keeps; empty if there are none to give up. Raises SandboxUnavailable."""
     if level is not Level.LANDLOCK:
         return []
     entries = compose(program, user)
@@ -23,7 +23,7 @@ def remaining(program: Program, level: Level, user: int = 0) -> list[landlock.Ru
 
 
 def give_up(remains: list[landlock.Rule]) -> None:
-    """Keep to `remains`, to the working directory and to this process's own part of /proc; sockets reach no address from now on.
+    """Keep only `remains`, the working directory and this process's own part of /proc; sockets reach no address from now on.
 
     Holds for this thread and those that it starts. Raises OSError.
     """

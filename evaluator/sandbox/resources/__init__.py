@@ -1,1 +1,1 @@
-"""What one program is given of the machine, and how it is limited: control groups, disk, processes."""
+"""Resources and limits of one program: control groups, disk, processes."""

@@ -16,7 +16,7 @@ _REMOVE_WITHIN_S = 2.0
 
 @dataclass(frozen=True)
 class Parents:
-    """Where this process may make groups; None for what it may not have."""
+    """Where this process may make groups; None for kinds that it may not make."""
 
     memory: Path | None = None
     pids: Path | None = None
@@ -27,7 +27,7 @@ class Parents:
 
 
 def find_parents() -> Parents:
-    """Try out where groups can be made, limited and entered; what comes back was seen to work."""
+    """Find where groups can be made, limited and entered; each result was tried."""
     own = _own_paths()
     unified = _version_two_directories(own)
     memory_v2, pids_v2 = (_usable_v2(unified, controller) for controller in ("memory", "pids"))
@@ -54,7 +54,7 @@ def _directory(mount: linux.Mount, path: str) -> Path:
 
 
 def _version_two_directories(own: dict[str, str]) -> list[Path]:
-    """This process's group of version 2 and those above it: a group with processes in it may not hand controllers down, one above may."""
+    """This process's group of version 2 and those above it: a group with processes in it can't pass controllers on, one above may."""
     for mount in linux.mounts():
         if mount.kind == "cgroup2" and "" in own:
             directory, top = _directory(mount, own[""]), Path(mount.point)
@@ -85,7 +85,7 @@ def _usable_v1(own: dict[str, str], controller: str, needed: str) -> Path | None
 
 
 def _works(parent: Path, needed: str) -> bool:
-    """Whether a group can be made under `parent`, has the file `needed`, and lets a process of ours in."""
+    """Whether a group can be made under `parent`, has the file `needed`, and accepts a process."""
     trial = parent / f"assay-trial-{os.getpid()}"
     try:
         trial.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ class Group:
 
     @classmethod
     def make(cls, parents: Parents, name: str, limits: Limits) -> "Group":
-        """Make and limit the groups called `name`; with no parents at all, a group that does nothing."""
+        """Make and limit the groups called `name`; without any parents, a group that does nothing."""
         memory, pids, kill = (parent and parent / name for parent in (parents.memory, parents.pids, parents.kill))
         directories = tuple(dict.fromkeys(path for path in (memory, pids, kill) if path))
         for directory in directories:
@@ -146,11 +146,11 @@ class Group:
         return cls(memory, parents.memory_v2, pids, kill and kill / "cgroup.kill", directories)
 
     def open_entrances(self) -> list[int]:
-        """Descriptors into which a process writes "0" to enter; they work where the file system is out of sight."""
+        """Descriptors into which a process writes "0" to enter; they work even if the file system is not visible."""
         return [os.open(directory / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for directory in self.directories]
 
     def memory_exceeded(self) -> bool:
-        """Whether the kernel has killed a process of the group for the group's memory limit."""
+        """Whether the kernel has killed a process of the group for exceeding its memory limit."""
         if self.memory is None:
             return False
         lines = (self.memory / ("memory.events" if self.memory_v2 else "memory.oom_control")).read_text().splitlines()
@@ -167,7 +167,7 @@ class Group:
                     _kill(int(line))
 
     def remove(self) -> None:
-        """Remove the groups; what is inside must be dead."""
+        """Remove the groups; their processes must be dead."""
         for directory in self.directories:
             _remove(directory)
 
@@ -185,7 +185,7 @@ def _write_if_there(path: Path, text: str) -> None:
 
 
 def _remove(directory: Path) -> None:
-    """Processes leave their group a moment after they were reaped."""
+    """Retries, since processes leave their group a moment after they were reaped."""
     deadline = time.monotonic() + _REMOVE_WITHIN_S
     while True:
         try:
@@ -202,7 +202,7 @@ def _remove(directory: Path) -> None:
 
 
 def remove_stale(parents: Parents) -> None:
-    """Remove the empty groups that zygotes left behind which are no more; names are `assay-<zygote>-<supervisor>`."""
+    """Remove the empty groups of fork servers that have ended; names are `assay-<zygote>-<supervisor>`."""
     for parent in {path for path in (parents.memory, parents.pids, parents.kill) if path}:
         for directory in parent.glob("assay-*-*"):
             zygote = directory.name.split("-")[1]

@@ -1,4 +1,4 @@
-"""The disk space that a program takes through its private directory, counted from outside where that is no file system of its own."""
+"""Counts, from outside, the disk space of a program's private directory, if that is not a file system of its own."""
 
 import os
 import random
@@ -11,13 +11,13 @@ from itertools import islice
 from evaluator.sandbox.resources import process_tree
 
 MAX_ENTRIES = 200_000
-"""Names below a directory; a directory with more is over its limit, however small its files are."""
+"""Names below a directory; a directory with more is over its limit, for any file sizes."""
 MAX_DEPTH = 100
-"""Directories in one another; deeper ones count as over the limit too. Honest caches nest ten."""
+"""Nested directories; deeper ones count as over the limit too. Honest caches nest ten."""
 _MAX_DESCRIPTORS = 50_000
-"""Looked at in one go, so that a program which opens all it can does not keep its supervisor."""
+"""Maximum per look, so that a program with very many open files does not occupy its supervisor."""
 _REST = 3
-"""Pause after a look, in times of its duration: a program with many files does not take a processor for being looked at."""
+"""Pause after a look, in multiples of its duration, so that a program with many files does not occupy a CPU core."""
 _LISTABLE = stat.S_IRUSR | stat.S_IXUSR
 _BLOCK_BYTES = 512
 """Unit of st_blocks, stat(2)."""
@@ -26,14 +26,14 @@ _GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError, PermissionEr
 
 @dataclass
 class Watch:
-    """Looks at one private directory, no more often than looking allows."""
+    """Looks at one private directory, with the pauses that `_REST` asks for."""
 
     home: str
     limit_bytes: int
     _rested_s: float = 0.0
 
     def exceeded(self, supervisor: int) -> bool:
-        """Whether the directory and the processes below `supervisor` hold more than the limit; False where it is too early to look."""
+        """Whether the directory and the processes below `supervisor` hold more than the limit; False if it is too early to look."""
         start = time.monotonic()
         if start < self._rested_s:
             return False
@@ -44,9 +44,9 @@ class Watch:
 
 
 def exceeds(home: str, pids: Iterable[int], limit_bytes: int) -> bool:
-    """Whether more than `limit_bytes` of disk are taken by what lies below `home` and by files deleted there that `pids` have open.
+    """Whether the files below `home`, and those deleted there that `pids` have open, take more than `limit_bytes` of disk.
 
-    Counted are allocated blocks, once for each file; links are not followed. Processes that may not be looked into are passed over.
+    Allocated blocks count, once per file; links are not followed. Processes that can't be inspected are skipped.
     """
     held = _Held(limit_bytes)
     try:
@@ -59,18 +59,18 @@ def exceeds(home: str, pids: Iterable[int], limit_bytes: int) -> bool:
 
 
 class _BeyondLimitError(Exception):
-    """There is no need to count further."""
+    """Ends the count: the limit is exceeded."""
 
 
 @dataclass
 class _Held:
-    """What has been counted."""
+    """The count so far."""
 
     limit_bytes: int
     used_bytes: int = 0
     entries: int = 0
     seen: set[tuple[int, int]] = field(default_factory=set)
-    """Devices and inodes: a file may have several names, and may be renamed or deleted between two looks at it."""
+    """Devices and inodes: a file may have several names, and may be renamed or deleted during the count."""
 
     def add(self, status: os.stat_result) -> None:
         self.entries += 1
@@ -83,7 +83,7 @@ class _Held:
 
 
 def _walk(held: _Held, name: str, above: int | None, depth: int) -> None:
-    """Count all below a directory, named from the open directory `above`, so that no link put in its place leads elsewhere."""
+    """Count all below a directory, named from the open directory `above`, so that a link put in its place can't lead elsewhere."""
     if not depth:
         raise _BeyondLimitError
     try:
@@ -110,18 +110,18 @@ def _opened(name: str, above: int | None) -> int:
         place = f"/proc/self/fd/{handle}"
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         if os.getuid() != 0 and mode & _LISTABLE != _LISTABLE:
-            os.chmod(place, mode | stat.S_IRWXU)  # noqa: PTH101 - what a program closes to its own user is closed to us, who are that user too
+            os.chmod(place, mode | stat.S_IRWXU)  # noqa: PTH101 - a program can lock out its own user, which is ours too
         return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
         os.close(handle)
 
 
 def _deleted(below: str, pids: list[int]) -> Iterator[os.stat_result]:
-    """Files without a name that had one below a directory (its path, with a slash), as often as they are open.
+    """Deleted files that had a name below a directory (its path, with a slash), once per open descriptor.
 
-    The path tells them from memory files, which have no name either: a worker holds its inputs in those.
+    The path distinguishes them from memory files, which have no name either: a worker holds its inputs in those.
     """
-    random.shuffle(pids)  # where not all can be looked at, nothing is always among the rest
+    random.shuffle(pids)  # if there are too many, no file is always left out
     for descriptor in islice(_descriptors(pids), _MAX_DESCRIPTORS):
         try:
             if os.readlink(descriptor).startswith(below):  # noqa: PTH115 - strings throughout: this runs ten times a second

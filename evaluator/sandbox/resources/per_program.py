@@ -1,4 +1,4 @@
-"""What one program is given before it starts, and loses after its end: a user, control groups, directories."""
+"""Resources that one program gets before it starts, and loses after its end: a user, control groups, directories."""
 
 import os
 import shutil
@@ -14,28 +14,28 @@ from evaluator.sandbox.resources.cgroup import Group, Parents
 
 _FIRST_USER, _USERS = 61000, 4000
 WRITERS = 60999
-"""Group of the writable directories, and of the programs that have some: programs of different users may write to one directory."""
+"""Group of the writable directories, and of their programs: programs of different users may write to one directory."""
 
 
 @dataclass
 class ProgramResources:
-    """What was made for a program."""
+    """The resources made for a program."""
 
     user: int | None
     """Host user to become; None to stay."""
     group: Group
     home: str = "/tmp"
-    """Its private directory, as it sees it."""
+    """Its private directory, as the program sees it."""
 
     @property
     def on_shared_disk(self) -> bool:
-        """Whether the private directory lies in the host's /tmp, where nothing but a look at it keeps its size."""
+        """Whether the private directory is in the host's /tmp, where only the supervisor's looks limit its size."""
         return self.home != "/tmp"
 
 
 @contextmanager
 def claimed_user(level: Level) -> Iterator[int | None]:
-    """A host user id that no other running child of this machine has, where we are root; an abstract socket's name is the claim."""
+    """As root, a host user id that no other running child of this machine has; an abstract socket's name claims it."""
     if os.getuid() != 0 or level is Level.NONE:
         yield None
         return
@@ -49,12 +49,12 @@ def _claim_user(claim: socket.socket) -> int:
         with suppress(OSError):
             claim.bind(f"\0assay-sandbox-user-{user}")
             return user
-    raise SandboxUnavailable("every user id of the sandbox is taken")
+    raise SandboxUnavailable("all user ids of the sandbox are in use")
 
 
 @contextmanager
 def prepared(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[ProgramResources]:
-    """Make what `program` needs, and remove it again; by then everything that it started must be dead."""
+    """Make the resources of `program`, and remove them afterwards; by then everything that it started must be dead."""
     resources = ProgramResources(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
     try:
         if level in (Level.LANDLOCK, Level.NONE):
@@ -72,7 +72,7 @@ def prepared(program: Program, level: Level, parents: Parents, user: int | None)
 
 
 def _remove_tree(path: str) -> None:
-    """Remove a directory and all in it; the program that filled it is dead, but may have closed directories to their owner."""
+    """Remove a directory and all in it; the program that filled it is dead, but may have made directories inaccessible."""
     if os.getuid() != 0:
         for folder, names, _ in os.walk(path):
             for inner in (Path(folder, name) for name in names):

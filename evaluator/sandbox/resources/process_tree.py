@@ -1,4 +1,4 @@
-"""The processes below a process, as /proc tells them."""
+"""The processes below a process, from /proc."""
 
 import os
 from collections import defaultdict
@@ -10,14 +10,15 @@ _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 class Lineage:
     """All processes below one.
 
-    A process that was seen elsewhere is not looked at again: orphans go to an ancestor, so none comes below `root` that was not born there.
-    So each look costs as much as there are new processes."""
+    A process that was seen elsewhere is not looked at again: orphans go to an ancestor, so only processes born below `root` are there. So
+    each look costs as much as there are new processes.
+    """
 
     def __init__(self, root: int) -> None:
         self._root = root
         self._others: set[int] = set()
         self.found: set[int] = set()
-        """Those below `root` when they were last looked for, zombies too; `root` is not among them."""
+        """Those below `root` at the last look, including zombies, without `root`."""
 
     def look(self) -> set[int]:
         """Look for them now."""
@@ -30,13 +31,13 @@ class Lineage:
             if (above := parent(pid)) is not None:
                 children[above].add(pid)
         self.found |= _below({self._root} | self.found, children)
-        # A process whose parent went away meanwhile is in neither set: it has another parent at the next look.
+        # A process whose parent ended meanwhile is in neither set: it has another parent at the next look.
         self._others |= _below({0} | self._others, children)
         return self.found
 
 
 def _below(pids: set[int], children: dict[int, set[int]]) -> set[int]:
-    """All processes below these; they are taken out of `children`."""
+    """All processes below these, which are removed from `children`."""
     below: set[int] = set()
     unseen = list(pids)
     while unseen:
@@ -47,18 +48,18 @@ def _below(pids: set[int], children: dict[int, set[int]]) -> set[int]:
 
 
 def descendants(root: int) -> list[int]:
-    """All processes below `root`, zombies too, `root` not included."""
+    """All processes below `root`, including zombies, without `root`."""
     return sorted(Lineage(root).look())
 
 
 def parent(pid: int) -> int | None:
-    """The parent of a process; None where there is no such process."""
+    """The parent of a process; None if there is no such process."""
     try:
         descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except _GONE:
         return None
     try:
-        # The command, in parentheses, may hold anything; the parent is the second field after it.
+        # The command, in parentheses, may hold any characters; the parent is the second field after it.
         return int(os.read(descriptor, 4096).rpartition(b")")[2].split()[1])
     except _GONE:
         return None
@@ -67,7 +68,7 @@ def parent(pid: int) -> int | None:
 
 
 def resident_bytes(root: int) -> int:
-    """Anonymous and shared memory resident in all below `root`; pages shared after a fork count once for each process."""
+    """Resident anonymous and shared memory of all below `root`; pages shared after a fork count once per process."""
     return sum(map(_resident_bytes, descendants(root)))
 
 

@@ -1,1 +1,1 @@
-"""What the worker does for each kind of request; each handler takes the worker's state, the request and its descriptors."""
+"""The worker's handlers, one per kind of request; each takes the worker's state, the request and its descriptors."""

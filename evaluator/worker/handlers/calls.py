@@ -1,4 +1,4 @@
-"""Inputs, a call that is compared, and its answer."""
+"""Inputs, a call that is compared, and its output."""
 
 import ctypes
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from evaluator.worker.protocol import Message
 from evaluator.worker.state import State, synchronize
 
 _M_PERTURB = -6
-"""Fills memory with the complement of a byte when it is allocated, and with the byte itself when it is freed; 0 turns that off."""
+"""Fills memory with the complement of a byte on allocation, and with the byte itself on free; 0 turns that off."""
 
 
 def inputs(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Keep the sets of inputs that the coming calls name by their position, and let go of the last answer, while no clock runs."""
+    """Store the input sets, which later calls name by position, and drop the last output, while no clock runs."""
     if not request.get("keep"):
         state.output, state.outputs = [], []
     reset_persisting()
@@ -26,10 +26,10 @@ def inputs(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def call(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Call the model once; where `kernels` are asked for, the time of each launch is taken, and that of the call."""
-    state.watch()  # forward() may have imported it
+    """Call the model once. If `kernels` are asked for, measure each launch and the whole call."""
+    state.watch()  # forward() may have imported a DSL
     if state.ablation:
-        state.ablation.seal()  # what was loaded past the builder too
+        state.ablation.seal()  # includes code that was loaded without the builder
     clock = KernelClock() if request.get("kernels") else None
     with torch.no_grad(), clock.running() if clock else nullcontext():
         value = state.call_model(state.sets[request["set"]])
@@ -39,13 +39,13 @@ def call(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def watch(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Call the model once, and say what own functions contributed: with a `pattern`, which memory without content holds, the bytes that
-    they wrote, up to `enough`, and without one, the time that they took."""
+    """Call the model once, and report the contribution of its own functions. With a `pattern`, the byte in memory without content, that is
+    the bytes that they wrote, up to `enough`; without one, the time that they took."""
     state.watch()
     if state.ablation is None or state.ablation.own_work is None:
         raise RuntimeError("own functions were not watched when the submission was loaded")
     own_work, pattern = state.ablation.own_work, request["pattern"]
-    state.ablation.open()  # sealing and opening would be in the time
+    state.ablation.open()  # sealing and opening would count as time
     if pattern is not None:
         state.ablation.seal()
     with torch.no_grad():
@@ -57,8 +57,8 @@ def watch(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def reveal(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Copy the outputs of the last call into the judge's memory, or of one `call` of a block; to `release`, give all free memory of the
-    device back."""
+    """Copy the outputs of the last call, or of one `call` of a block, into the judge's memory; with `release`, free the device's unused
+    memory."""
     if request.get("call") is not None:
         state.output = state.outputs[request["call"]]
     with torch.no_grad():
@@ -71,9 +71,9 @@ def reveal(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def poison(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Fill free memory with a byte, so that an output which is not written shows it; without a byte, leave memory alone again.
+    """Fill free memory with a byte, so that unwritten output shows it; without a byte, stop that.
 
-    The C library's allocator fills what it hands out from now on. CUDA's hands out what was freed last.
+    The C library's allocator fills each block from now on. CUDA's allocator returns the memory that was freed last.
     """
     pattern = request["pattern"]
     _fill_allocations(pattern)
@@ -81,13 +81,13 @@ def poison(state: State, request: Message, _: Sequence[int]) -> Message:
         blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=state.device) for size in request["sizes"] for _ in "ab"]
         del blocks
     elif state.on_device:
-        torch.cuda.empty_cache()  # the blocks that were filled are no doing of the submission's
+        torch.cuda.empty_cache()  # the submission did not allocate the blocks that were filled
     synchronize(state.device)
     return {}
 
 
 def _fill_allocations(pattern: int | None) -> None:
-    """Have the C library fill every block of memory that it hands out with a byte (mallopt(3)), where it is glibc."""
+    """Make the C library fill each block that it allocates with a byte (mallopt(3)), if it is glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_PERTURB, 0 if pattern is None else pattern ^ 0xFF)

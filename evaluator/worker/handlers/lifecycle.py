@@ -1,4 +1,4 @@
-"""From the submission's source to its model, and the judge's memory mapped beside it."""
+"""Loads the submission's source, makes its model, and maps the judge's memory."""
 
 import ctypes
 import gc
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy.random  # numpy itself would import it in the worker, where there may be no way to it
+import numpy.random  # numpy would import it in the worker, which may not be able to
 import torch
 
 from evaluator.dsl import dsls
@@ -29,7 +29,7 @@ from evaluator.worker.protocol import Message
 from evaluator.worker.state import MODULE_NAME, State, synchronize
 
 _HOOKS = hooks()
-"""Imported in the worker's parent, where there is a way to them."""
+"""Imported in the worker's parent, which can reach the modules."""
 
 
 def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
@@ -38,7 +38,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     torch.set_num_threads(request["threads"])
     os.environ["OMP_NUM_THREADS"] = str(request["threads"])
     os.environ.update(cache_environment(state.path.parent))
-    tempfile.tempdir = None  # the warm parent may have looked for one, which this process can't use
+    tempfile.tempdir = None  # the fork server may have found one that this process can't use
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
     with os.fdopen(descriptors[0], "rb") as file:
         source = file.read()
@@ -79,10 +79,10 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 
 
 def start(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Start CUDA, unless the submission has done so: its start takes a while, which is to be in the time of no call.
+    """Start CUDA, unless the submission has done so: its start takes a while, and no call's time should include it.
 
-    A worker may be asked for it before it has loaded anything. PyTorch does not know of the context then: a submission that asks it
-    while it is loaded finds the same in every worker.
+    The judge may ask before anything is loaded. PyTorch does not know of the context then, so a submission that asks PyTorch while loading
+    finds the same in every worker.
     """
     state.place(torch.device(request["device"]))
     if state.on_device and state.model_class is None:
@@ -95,7 +95,7 @@ def start(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def reset(state: State, _request: Message, _: Sequence[int]) -> Message:
-    """Let go of the model and of the judge's memory, so that the problem's code can be loaded for another evaluation, or another's."""
+    """Drop the model and the judge's memory, so that this process can load the problem's code for another evaluation or problem."""
     state.forget()
     gc.collect()
     if state.on_device:
@@ -104,14 +104,14 @@ def reset(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 
 def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
-    """Launch the submission's own kernels again, on a GPU, where they were left out; and let go of all that was made without them."""
+    """On a GPU, launch the submission's own kernels again after leaving them out; drop everything made without them."""
     state.forget()
     _leave_out_kernels(False)
     return {}
 
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Make the model, and give it the reference's parameters where the judge says so. The answer says how the two agreed."""
+    """Make the model, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
     arguments = structure.decode(request["arguments"], state.mappings.tensor)
     _seed(request["seed"])
     state.procedure = Procedure.decode(request.get("procedure"))
@@ -129,36 +129,36 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def map_memory(state: State, request: Message, descriptors: Sequence[int]) -> Message:
-    """Map allocations of the judge's."""
+    """Map the judge's allocations."""
     for (number, nbytes), descriptor in zip(request["allocations"], descriptors, strict=True):
         state.mappings.add(number, nbytes, descriptor)
     return {}
 
 
 def unmap_memory(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Let go of what lies in these allocations, and unmap them."""
+    """Drop the tensors in these allocations, and unmap them."""
     state.sets, state.output, state.outputs, state.graphs = [], [], [], {}
-    synchronize(state.device)  # what was enqueued may still read what is to be unmapped
+    synchronize(state.device)  # enqueued work may still read the memory
     for number in request["allocations"]:
         state.mappings.remove(number)
     return {}
 
 
 def map_gate(state: State, _: Message, descriptors: Sequence[int]) -> Message:
-    """Map the page of the judge's that streams wait for."""
+    """Map the page of the judge that streams wait at."""
     state.gate = MappedGate(descriptors[0])
     return {}
 
 
 def _name_kernels(source: bytes) -> None:
-    """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
+    """Tell the preloaded recorder, if any, which kernels are the submission's: those that its source names."""
     name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
     if name_kernels is not None:
         name_kernels(source.replace(b"\0", b" "), " ".join(kernel_names(source.decode(errors="replace"))).encode())
 
 
 def _ablate(state: State) -> None:
-    """Leave out the submission's own kernels: on a GPU by the preloaded recorder, which they are launched through."""
+    """Leave out the submission's own kernels: on a GPU in the preloaded recorder, through which they are launched."""
     if state.on_device:
         _leave_out_kernels(True)
     else:
@@ -167,7 +167,7 @@ def _ablate(state: State) -> None:
 
 
 def _watch(state: State) -> None:
-    """Have counted what the submission's own functions contribute to calls."""
+    """Count the contribution of the submission's own functions to calls."""
     own_work = state.host_kernels.own_work = OwnWork()
     state.ablation = Ablation(own_work)
     if state.on_device:
@@ -179,7 +179,7 @@ def _leave_out_kernels(leaves_out: bool) -> None:
 
 
 def _settle_devices() -> None:
-    """Settle which GPUs there are to this process, before the submission's code could name others."""
+    """Fix which GPUs this process sees, before the submission's code could change that."""
     from cuda.bindings import driver
 
     checked(driver.cuInit(0))
@@ -193,7 +193,7 @@ def _make_context(device: torch.device) -> None:
 
 
 def _no_tensor(_: Any) -> Any:
-    raise structure.StructureError("a constant is no tensor")
+    raise structure.StructureError("a constant is not a tensor")
 
 
 def _seed(value: int) -> None:

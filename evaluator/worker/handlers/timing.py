@@ -1,4 +1,4 @@
-"""Calls that are timed: alone, in blocks, as CUDA graphs, and in bursts behind the judge's gate."""
+"""Timed calls: alone, in blocks, as CUDA graphs, and in bursts behind the judge's gate."""
 
 import time
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from evaluator.worker.protocol import Message
 from evaluator.worker.state import Recording, State, description, synchronize
 
 HEAD_START_CYCLES = 40_000
-"""Of a GPU's clock: some 20 µs."""
+"""Cycles of a GPU's clock: about 20 µs."""
 EMPTY_CYCLES = 1
 
 
 def time_call(state: State, request: Message, _: Sequence[int]) -> Message:
-    """One call over one set of inputs; on a GPU after its flush, where there is one, and between two events."""
+    """One call over one input set; on a GPU after its flush, if any, and between two events."""
     inputs = state.sets[request["set"]]
     with torch.no_grad():
         if state.device.type != "cuda":
@@ -36,12 +36,11 @@ def time_call(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def block(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
-    its own (`apart`), or all of them between two. The device is waited for in the end.
+    """Calls one after another on a GPU, each over one of these sets and after its flush, if any. Each is between two events of its own
+    (`apart`), or all of them are between two. At the end, wait for the device.
 
-    Before each call that is apart, and its flush, the device is kept busy for the cycles of a head start, so that the host gets ahead.
-    Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them. So are others, where
-    `copies` are asked for.
+    Before each call with its flush, the device is kept busy for `head_start` cycles, so that the host gets ahead. Outputs that share memory
+    are copied: after a call's second event with `apart`, otherwise within the time. With `copies`, all outputs are.
     """
     apart, values, host_ms = request["apart"], [], []
     copies = state.reuses or request["copies"]
@@ -50,7 +49,7 @@ def block(state: State, request: Message, _: Sequence[int]) -> Message:
         for number, (position, order) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
             inputs = state.sets[position]
             if order is not None and number and keeps_cache():
-                synchronize(state.device)  # only what nothing uses any more can be let go of
+                synchronize(state.device)  # only unused lines can be dropped
                 reset_persisting()
             keep_busy(request["head_start"])
             if order is not None:
@@ -73,7 +72,7 @@ def block(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def host_block(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Calls one after another on a CPU, each over one of these sets. Answers that share memory are copied, each before the next call."""
+    """Calls one after another on a CPU, each over one of these sets. Outputs that share memory are copied before the next call."""
     values = []
     with torch.no_grad():
         for position in request["sets"]:
@@ -85,7 +84,7 @@ def host_block(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def blank(state: State, request: Message, _: Sequence[int]) -> Message:
-    """What calls of a block, each apart, would take that do no more than launch an empty kernel."""
+    """The times of calls in a block, with `apart`, that only launch an empty kernel."""
     events = [(event(), event()) for _ in request["flushes"]]
     for (start, end), order in zip(events, request["flushes"], strict=True):
         keep_busy(request["head_start"])
@@ -99,8 +98,8 @@ def blank(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def record(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
-    place for it; without `calls`, the copying of the last answer alone. If recording fails, the answer says why."""
+    """Record calls over these sets as a CUDA graph of this `name`, each followed by a copy of its output if there is a place for it.
+    Without `calls`, record only the copy of the last output. If recording fails, the reply says why."""
     last = state.output
     synchronize(state.device)
     try:
@@ -144,14 +143,14 @@ def replay(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def burst(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
-    there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
-    after a wait for the device where forward() `waits` for it.
+    """Calls back to back, one over each of these sets, each after a flush and with its output copied into the judge's memory; without a
+    place for outputs, only the last one is kept. Without `calls`, everything except the calls: the last output is copied again, after
+    waiting for the device if forward() `waits` for it.
 
-    Of calls that were recorded under a `name`, the graph is replayed.
+    With a `name`, the graph recorded under it is replayed.
 
-    They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
-    Where `kernels` are asked for, the time of each launch is taken, and that of the last call.
+    With a `gate` value, they wait for the gate: before it opens, there are no inputs. It opens when all calls have been enqueued. If
+    `kernels` are asked for, each launch is measured, and the last call.
     """
     value = request["gate"]
     clock = KernelClock() if request.get("kernels") else None
@@ -170,7 +169,7 @@ def burst(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def _call_in_row(state: State, request: Message, clock: KernelClock | None) -> None:
-    """A burst's calls, or what is left of them without, enqueued one by one."""
+    """A burst's calls, or with `calls` off only their flushes and copies, enqueued one by one."""
     for position, views, order in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
         if order is not None:
             flush(state, order)
@@ -189,16 +188,16 @@ def _call_in_row(state: State, request: Message, clock: KernelClock | None) -> N
 
 
 def ping(_state: State, _request: Message, _: Sequence[int]) -> Message:
-    """Nothing, so that the judge learns what asking costs."""
+    """Do nothing, so that the judge can measure a request's cost."""
     return {}
 
 
 def flush(state: State, order: Message) -> None:
-    """Write over memory of the judge's, with a word that comes with the inputs."""
+    """Overwrite memory of the judge with a word that comes with the inputs."""
     state.mappings.tensor(order["memory"]).copy_(state.mappings.tensor(order["word"]))
 
 
 def keep_busy(cycles: int) -> None:
-    """Give the device something to do, while the host asks for what comes next; launching is no part of a call's time."""
+    """Keep the device busy while the host enqueues the next work, so that launching is not part of a call's time."""
     if cycles:
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]

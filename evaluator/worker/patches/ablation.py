@@ -1,12 +1,12 @@
-"""The submission's own machine code taken out of a worker on the CPU: what it does is lost, and what it returns is wrong.
+"""Takes the submission's own machine code out of a worker on the CPU: its effects are lost, and its return values are wrong.
 
-A judge that has had right answers asks a second worker for one more, with this in place. A function of an extension, or an operator that
-it registers, is run in a forked child, so that nothing it writes is seen again. Only the form of what it returned comes back, filled with
-other values. Own code that is reached in any other way (a bound class, ctypes, a thread) can't be executed, and ends the process.
-So an answer which is right here owes nothing to that code, whatever it exports.
+After right outputs, the judge asks a second worker for one more, with this in place. An extension's function, or an operator that it
+registers, runs in a forked child, so its writes are lost. Only the form of its return value comes back, filled with other values. Own code
+that is reached in any other way (a bound class, ctypes, a thread) can't be executed, and ends the process. So an output that is right here
+owes nothing to that code, whatever it exports.
 
-With `OwnWork` nothing is taken out: functions and operators run as ever, and what they contribute is counted. Own code that is reached in
-any other way ends the process all the same, so that nothing is done unseen.
+With `OwnWork` nothing is taken out: functions and operators run as usual, and their contribution is counted. Own code that is reached in
+any other way still ends the process, so that no work goes unseen.
 """
 
 import builtins
@@ -28,32 +28,32 @@ from evaluator.worker.patches.caches import generated_folder
 from evaluator.worker.patches.own_work import OwnWork
 
 ENDED_EARLY = 1
-"""Exit code of a worker that can't go on without what it has lost."""
+"""Exit code of a worker that can't continue without the lost effects."""
 
 Report = dict[str, Any]
 
 
 class Ablation:
-    """Everything of one process that is the submission's own machine code."""
+    """All machine code of the submission's own in one process."""
 
     def __init__(self, own_work: OwnWork | None = None) -> None:
         """With `own_work`, nothing is left out."""
         self.own_work = own_work
-        self._installed = (*installed_folders(), generated_folder())  # what torch.compile makes does not count as own
+        self._installed = (*installed_folders(), generated_folder())  # torch.compile's code does not count as own
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
-        """Whether something was run whose effects are lost."""
+        """Whether code has run whose effects are lost."""
         self._random = torch.Generator()
         self._random.seed()
 
     def seal(self) -> None:
-        """Make own code that is mapped by now not executable. Raises OSError."""
+        """Make all own code that is mapped now non-executable. Raises OSError."""
         for start, nbytes in _own_code(self._installed):
             _protect(start, nbytes, mmap.PROT_READ)
             self._sealed.append((start, nbytes))
 
     def around(self, load: Callable[[], ModuleType | None]) -> ModuleType | None:
-        """Load an extension, and return a module like it whose functions are taken out, as are the operators that it has registered."""
+        """Load an extension, and return a module like it whose functions, and registered operators, are taken out."""
         known = set(_operators())
         self.open()  # extensions of one process share parts of their bindings
         loaded = load()
@@ -63,7 +63,7 @@ class Ablation:
         return None if loaded is None else self._replaced(loaded)
 
     def taken_out(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function` without its effects and with other results, or where it is counted, with both. Raises what it raises."""
+        """`function` without its effects and with other results; if its work is counted, with both. Raises what it raises."""
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             if self.own_work is not None:
@@ -74,7 +74,7 @@ class Ablation:
         return stand_in
 
     def open(self) -> None:
-        """Make it executable again."""
+        """Make own code executable again."""
         for start, nbytes in self._sealed:
             _protect(start, nbytes, mmap.PROT_READ | mmap.PROT_EXEC)
         self._sealed = []
@@ -93,10 +93,10 @@ class Ablation:
             setattr(operators, name, _Operator(getattr(operators, name), self))
 
     def _run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The form of what `function` returns."""
+        """The form of the return value of `function`."""
         report = self._in_child(function, args, kwargs)
         if report is None or (self._lost and "raised" in report):
-            # It got through where nothing was lost before. An exception could be caught here, and taken for a reason to do without.
+            # This worked while nothing was lost. The submission could catch an exception here, as a reason to do without the code.
             os._exit(ENDED_EARLY)
         if "raised" in report:
             raised = getattr(builtins, report["raised"], None)
@@ -106,7 +106,7 @@ class Ablation:
         return report["returned"]
 
     def _in_child(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report | None:
-        """Run it in a fork of this process; None where that came to no good end."""
+        """Run it in a fork of this process; None if that fails."""
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -123,7 +123,7 @@ class Ablation:
         return json.loads(text) if text else None
 
     def _wrong(self, value: Any) -> Any:
-        """Other values than these in the same containers; tensors are wrong already, and text and None say nothing."""
+        """Other values in the same containers; tensors are wrong already, and text and None say nothing."""
         if isinstance(value, dict):
             return {key: self._wrong(item) for key, item in value.items()}
         if isinstance(value, tuple | list):
@@ -135,11 +135,11 @@ class Ablation:
         if isinstance(value, float):
             return float(self._wrong_tensor({"shape": [], "dtype": "float64", "first": 0}))
         if isinstance(value, structure.Other):
-            os._exit(ENDED_EARLY)  # an object of its own, which nothing can stand in for
+            os._exit(ENDED_EARLY)  # an object of its own, which nothing can replace
         return value
 
     def _wrong_tensor(self, form: Any) -> torch.Tensor:
-        """Random values, finite so that a product with zero takes them out. Of integers, the first is other than it was."""
+        """Random values, finite so that multiplying by zero removes them. For integers, the first one changes."""
         shape, dtype = form["shape"], structure.named_dtype(form["dtype"])
         if dtype.is_floating_point or dtype.is_complex:
             wide = torch.complex128 if dtype.is_complex else torch.float64
@@ -152,7 +152,7 @@ class Ablation:
 
 
 class _Operator:
-    """Stands in `torch.ops` for an operator of the submission's."""
+    """Replaces an operator of the submission's in `torch.ops`."""
 
     def __init__(self, packet: Any, ablation: Ablation) -> None:
         self._packet, self._ablation = packet, ablation
@@ -183,7 +183,7 @@ def _operators() -> list[str]:
 
 
 def _own_code(installed: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Start and length in bytes of each executable mapping of a file of the submission's."""
+    """Start and length in bytes of each executable mapping of the submission's files."""
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         addresses, permissions, _, _, _, *path = line.split(maxsplit=5)
         if "x" in permissions and path and is_own(path[0], installed):

@@ -1,4 +1,4 @@
-"""Where compilers that run in the worker keep what they make: in its private folder, which ends with it."""
+"""Puts the caches of compilers that run in the worker into its private folder, which is removed with it."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _SETTINGS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 def cache_environment(folder: Path) -> Mapping[str, str]:
-    """Environment variables that keep caches below this folder, and those that DSLs ask for."""
+    """Environment variables that keep caches below this folder, and those of the DSLs."""
     settings, folders = dict(_SETTINGS), dict(_FOLDERS)
     for dsl in dsls():
         settings |= dsl.settings
@@ -22,5 +22,5 @@ def cache_environment(folder: Path) -> Mapping[str, str]:
 
 
 def generated_folder() -> str:
-    """Where the code lies that torch.compile makes for the CPU, with a slash at its end; below the current folder, as a worker's is."""
+    """Folder of torch.compile's generated CPU code, with a slash at its end; below the current folder, like a worker's."""
     return f"{os.path.join(os.getcwd(), INDUCTOR)}/"  # noqa: PTH109, PTH118 - as the process's map of its memory spells it

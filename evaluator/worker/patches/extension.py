@@ -1,7 +1,7 @@
 """`load_inline` and `load` inside the worker: a build request to the judge instead of a compiler.
 
-PyTorch's own functions stay in place and check their arguments, write their sources and generate their bindings as always; only the step
-that would run the compilers, `_jit_compile`, is replaced. So every mistake in a call fails with the message that its author knows.
+PyTorch's own functions still check arguments, write sources and generate bindings; only `_jit_compile`, the step that would run the
+compilers, is replaced. So every mistake in a call fails with PyTorch's usual message.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# Its import warns that no GPU can be seen, which is how a warm parent has to be.
+# Its import warns that no GPU is visible, as is normal in the fork server.
 logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 from torch.utils import cpp_extension  # noqa: E402
 
@@ -27,13 +27,13 @@ from evaluator.worker.patches.process import Ask, WorkerProcess  # noqa: E402
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 
 COMMON_PREFIX = "assay_build_"
-"""Begins the name of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
+"""Prefix of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
 
 _SIGNATURE = inspect.signature(cpp_extension._jit_compile)
 
 
 def install(process: WorkerProcess) -> None:
-    """Have this worker's `load_inline` and `load` ask the judge."""
+    """Make this worker's `load_inline` and `load` ask the judge."""
     Extensions(process.build, process.ablation).install()
 
 
@@ -45,7 +45,7 @@ class Extensions:
         self._ask, self._ablation = ask, ablation
 
     def install(self) -> None:
-        """Put this in the place of PyTorch's compilation step, for `load` and `load_inline` alike."""
+        """Replace PyTorch's compilation step, for both `load` and `load_inline`."""
         cpp_extension._jit_compile = self._jit_compile  # type: ignore[assignment]
         # Both touch PyTorch's own installation, which is read-only here; the builder decides about precompiled headers.
         cpp_extension._check_and_build_extension_h_precompiler_headers = lambda *_: None
@@ -79,8 +79,8 @@ def _source(path: Path) -> dict[str, str]:
 
 
 def _headers(sources: Iterable[Path], include_paths: Iterable[str]) -> list[Path]:
-    """Headers that the submission wrote itself, beside its sources or where it says that they are; the builder sees no other file."""
-    # load_inline's own build directory holds nothing but its sources, and submissions don't write there.
+    """Headers that the submission wrote, beside its sources or in the include paths that it names; the builder sees no other file."""
+    # load_inline's own build directory holds only its sources, and submissions don't write there.
     folders = {source.parent for source in sources} | {Path(path) for path in include_paths}
     private = [folder for folder in folders if folder.resolve().is_relative_to(Path.cwd())]
     return sorted(path for folder in private for path in folder.glob("*") if path.suffix in HEADER_SUFFIXES)

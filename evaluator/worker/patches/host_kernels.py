@@ -1,4 +1,4 @@
-"""Kernels that a DSL runs without a GPU, such as Triton's interpreter: noted in the launch table, or left out where own work is.
+"""Kernels that a DSL runs without a GPU, such as Triton's interpreter: recorded in the launch table, or left out in the ablation check.
 
 Like the launch recorder on a GPU it only makes claims, in the submission's own process.
 """
@@ -15,22 +15,22 @@ Grid = tuple[int, ...]
 
 
 class HostKernels:
-    """Runs the kernels of one process for the DSLs that have it do so."""
+    """Runs a process's kernels for the DSLs that use it."""
 
     def __init__(self, descriptor: int | None) -> None:
         """With the `descriptor` of a table, kernels are recorded."""
         self._table = None if descriptor is None else mmap.mmap(descriptor, os.fstat(descriptor).st_size)
         self._records: dict[tuple[str, str], tuple[int, int]] = {}
-        """Position in the table, and of the first launch, by the kernel's name and file."""
+        """By the kernel's name and file: its position in the table, and that of the first launch."""
         self._total = 0
         self.leaves_out = False
-        """Whether kernels are not run."""
+        """Whether kernels are skipped."""
         self.own_work: OwnWork | None = None
-        """Counts what kernels contribute, where that is asked for."""
+        """Counts the kernels' contribution; None if not asked for."""
 
     def run(self, kernel: Any, launch: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], grid: Callable[[], Grid]) -> Any:
-        """What `launch` returns, or raises; None where kernels are left out. `kernel` is the function that it runs, over a grid of at most
-        three dimensions, which is asked for afterwards."""
+        """Call `launch` and return its result, or None if kernels are left out. `kernel` is its function. `grid` is called afterwards
+        and has at most three dimensions."""
         if self.leaves_out:
             return None
         value = self.own_work.run(launch, tuple(args), dict(kwargs)) if self.own_work else launch(*args, **kwargs)
@@ -38,7 +38,7 @@ class HostKernels:
         return value
 
     def _note(self, kernel: Any, grid: Grid) -> None:
-        """Count a launch; what there is no room for goes uncounted."""
+        """Count a launch; without room in the table it goes uncounted."""
         if self._table is None:
             return
         key = kernel.__name__, kernel.__code__.co_filename

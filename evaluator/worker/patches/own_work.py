@@ -1,6 +1,6 @@
-"""What the submission's own functions contribute to a call: the time that they take on the CPU, and the bytes that they write.
+"""Counts the contribution of the submission's own functions to a call: their time on the CPU, and the bytes that they write.
 
-Nothing is left out meanwhile, so that an answer which is spoilt on purpose where something is missing stays as it is.
+Nothing is left out meanwhile, so an output that is spoilt on purpose when something is missing stays unchanged.
 """
 
 import bisect
@@ -18,13 +18,13 @@ Report = dict[str, Any]
 Contents = dict[int, tuple[torch.Tensor, torch.Tensor]]
 
 LEAST_ADDRESS = 1 << 32
-"""Integers from here on may be addresses; programs are loaded above, and so is their memory."""
+"""Integers from here on may be addresses; programs and their memory are loaded above."""
 PLAIN = (str, bytes, int, float, complex, type(None), torch.Tensor, torch.dtype, torch.device, torch.Size)
-"""What leads to no memory but a tensor's."""
+"""Values that lead to no memory except a tensor's."""
 
 
 class OwnWork:
-    """Counts what functions do that run through it, from `begin` to `end`."""
+    """Counts the work of functions that it runs, from `begin` to `end`."""
 
     def __init__(self) -> None:
         self._running = False
@@ -35,18 +35,18 @@ class OwnWork:
         """Whether functions may have written to memory that is not watched."""
         self._own_s = self._begun_s = 0.0
         self._depth = self._thread = 0
-        """Whether one is running, and the thread that it runs in."""
+        """Whether one is running, and its thread."""
 
     def begin(self, pattern: int | None, enough: int) -> None:
-        """Begin to count: time without a `pattern`; with one, bytes that are written, up to `enough`. The pattern is the byte that memory
-        without content holds."""
+        """Start counting: time without a `pattern`; with one, written bytes, up to `enough`. The pattern is the byte in memory without
+        content."""
         self._pattern, self._enough, self._written = pattern, enough, 0
         self._own_s = 0.0
         self._unseen = False
         self._running, self._begun_s = True, time.perf_counter()
 
     def end(self) -> Report:
-        """What own functions did since: seconds, of theirs and of all, and bytes; None where they may have written unseen."""
+        """The work of own functions since `begin`: their seconds, all seconds, and written bytes (None if they may have written unseen)."""
         all_s = time.perf_counter() - self._begun_s
         self._running = False
         return {"own_s": self._own_s, "all_s": all_s, "written": None if self._unseen else self._written}
@@ -59,8 +59,8 @@ class OwnWork:
         enter: Callable[[], None] = lambda: None,
         leave: Callable[[], None] = lambda: None,
     ) -> Any:
-        """What `function` returns, or raises, between `enter` and `leave` where time is not counted. One that an own function calls belongs
-        to that one."""
+        """Returns what `function` returns, or raises. `enter` and `leave` run around it unless time is counted. A nested own function
+        counts as part of the outer one."""
         if self._depth:
             self._unseen |= self._thread != threading.get_ident()
             return function(*args, **kwargs)
@@ -87,7 +87,7 @@ class OwnWork:
                 self._written += self._changed(before, returned)
 
     def see_graphs(self) -> None:
-        """Take note of CUDA graphs that are replayed, in which own kernels run unseen."""
+        """Notice replays of CUDA graphs, in which own kernels run unseen."""
         replay = torch.cuda.CUDAGraph.replay
 
         @functools.wraps(replay)
@@ -102,8 +102,8 @@ class OwnWork:
         return self._running and self._pattern is not None and self._written < self._enough
 
     def _contents(self, given: Any) -> Contents:
-        """The bytes of every tensor that there is in this process, and a copy of them, by their address. A function may have been told of
-        memory by an address, or earlier."""
+        """The bytes of every tensor in this process, with a copy, by address. A function may know memory from an address, or from
+        earlier."""
         found: Contents = {}
         readable = _readable()
         for content in (*_buffers(given), *_living()):
@@ -113,7 +113,7 @@ class OwnWork:
         return found
 
     def _changed(self, before: Contents, returned: Any) -> int:
-        """How many bytes are other than they were, and how many there are in what was returned and did not exist."""
+        """Number of changed bytes, and of those written in returned memory that is new."""
         changed = sum(_differing(content, copy) for content, copy in before.values())
         fresh = {content.data_ptr(): content for content in _buffers(returned)}
         self._unseen |= any(_is_unseen(value, before) for value in _leaves(returned))
@@ -125,20 +125,20 @@ def _differing(content: torch.Tensor, other: torch.Tensor | int | None) -> int:
 
 
 def _settle() -> None:
-    """Wait for the GPU, where there is one in use."""
+    """Wait for the GPU, if one is in use."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
 
 def _living() -> Iterator[torch.Tensor]:
-    """The memory of every tensor that Python knows of, as bytes."""
+    """The memory of every tensor that Python knows, as bytes."""
     for each in gc.get_objects():
         if type(each) in (torch.Tensor, torch.nn.Parameter) and (content := _bytes_of(each)) is not None:
             yield content
 
 
 def _readable() -> list[tuple[int, int]]:
-    """Where the memory of this process that can be read begins and ends, in order. A tensor may outlive the mapping that it was made of."""
+    """Start and end of this process's readable memory, in order. A tensor may outlive the mapping that it was made of."""
     found: list[tuple[int, int]] = []
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         addresses, permissions, *_ = line.split(maxsplit=2)
@@ -176,7 +176,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _bytes_of(value: Any) -> torch.Tensor | None:
-    """The whole memory that a tensor is a part of, or a buffer's, shape (bytes,); None where it has none."""
+    """The whole memory of a tensor's storage, or of a buffer, with shape (bytes,); None if it has none."""
     if isinstance(value, torch.Tensor):
         if value.device.type not in ("cpu", "cuda") or value.layout is not torch.strided:
             return None
@@ -191,8 +191,8 @@ def _bytes_of(value: Any) -> torch.Tensor | None:
 
 
 def _is_unseen(value: Any, known: Contents) -> bool:
-    """Whether this may lead to memory that is not watched: an address that is in none of the `known` tensors, or an object that is no
-    plain value."""
+    """Whether this may lead to memory that is not watched: an address outside the `known` tensors, or an object that is not a plain
+    value."""
     if isinstance(value, int) and value >= LEAST_ADDRESS:
         return not any(start <= value < start + content.numel() for start, (content, _) in known.items())
     return not isinstance(value, PLAIN) and _bytes_of(value) is None

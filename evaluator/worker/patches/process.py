@@ -1,4 +1,4 @@
-"""What DSLs are given in a worker, before it loads a submission; and their functions there, which its parent has imported."""
+"""The interface between a worker and the DSLs: what they get before it loads a submission, and their functions for it."""
 
 import importlib
 from collections.abc import Callable
@@ -16,25 +16,25 @@ Ask = Callable[[dict[str, Any]], BuildReply]
 
 @dataclass(frozen=True)
 class WorkerProcess:
-    """One worker. All that is in it is within a submission's reach: what it tells the judge is a claim."""
+    """One worker. The submission can reach all of it: what it reports to the judge is a claim."""
 
     build: Ask
-    """Has the builder compile; the fields are those of evaluator.build.request.BuildRequest."""
+    """Makes the builder compile; the fields are those of evaluator.build.request.BuildRequest."""
     ablation: Ablation | None
-    """What takes out the machine code that is loaded, or counts its work; None where neither is asked for."""
+    """Takes out loaded machine code, or counts its work; None if neither is asked for."""
     host_kernels: HostKernels
-    """What runs kernels on the CPU."""
+    """Runs kernels on the CPU."""
     on_device: bool
     """Whether the submission runs on a GPU."""
 
 
 Watch = Callable[[], None]
-"""To be called after code that may have imported the DSL."""
+"""Call it after code that may have imported the DSL."""
 Install = Callable[[WorkerProcess], Watch | None]
 
 
 def hooks() -> tuple[Install, ...]:
-    """The DSLs' functions for a worker (`Dsl.in_worker`). Raises what their import raises, and PluginError."""
+    """The DSLs' functions for a worker (`Dsl.in_worker`). Raises import errors, and PluginError."""
     return tuple(_function(dsl.in_worker) for dsl in dsls() if dsl.in_worker)
 
 
