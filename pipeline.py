@@ -1,7 +1,7 @@
 """Judge generated GPU kernels: `python pipeline.py PATH...`, or `from pipeline import judge`.
 
 The command line reads submissions, judges each in a sandbox, stores every result, and prints a summary. `judge` returns results, and
-`Judge` keeps judges for many calls. Nothing heavy is imported before it is needed.
+`Judge` keeps judge processes for many calls. Heavy modules are imported only when needed.
 """
 
 import argparse
@@ -42,14 +42,14 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def _check_file() -> None:
-    """Hold the file of options against all commands."""
+    """Check the file of options against all commands."""
     from assay.commands import check_file
 
     check_file()
 
 
 def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":
-    """Have the warm parents import PyTorch while all that follows is imported here; not where it is plain that they won't be needed."""
+    """Start the fork servers, which import PyTorch while this process imports the rest. Skip them if they are clearly not needed."""
     if options.engine != "local" or not all(path.exists() for path in options.paths):
         return contextlib.nullcontext()
     from evaluator.engine.warm_parents import EarlyStart
@@ -58,15 +58,15 @@ def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextMana
 
 
 def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: str) -> int:
-    """`run`, with what goes wrong told in one line."""
-    # Names of files and messages of submissions may hold what the terminal's encoding lacks.
+    """Call `run`, and report its errors in one line."""
+    # File names and messages of submissions may have characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         return run(options, early)
     except BrokenPipeError:
-        # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        # The reader closed the pipe (`| head`). Nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SOME_NOT_EVALUATED
     except exits.expected() as error:
@@ -75,7 +75,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: st
 
 
 def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
-    """Judge what the options name; returns the exit code. Raises UsageError and the errors of what it uses."""
+    """Judge the submissions that the options name. Returns the exit code. Raises the errors that `exits.expected` lists."""
     from command.engine_choice import find_place
     from command.outputs import Outputs, written
     from command.run import Session

@@ -1,7 +1,7 @@
 """The command `assay`: one name for all command lines, from any folder. From Python: `from assay import judge`, the same as `pipeline`'s.
 
-Each module imports only what stands before it in this list: `completion` · `commands` · `__main__`.
-A command's own module is imported when the command is run, so that `assay --help` answers at once.
+Each module imports only modules earlier in this list: `completion` · `commands` · `__main__`.
+A command's own module is imported when the command runs, so that `assay --help` is fast.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """What is there for callers in Python, imported when it is asked for."""
+        """Import the functions for callers in Python when they are used."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from command import from_python

@@ -1,4 +1,4 @@
-"""`assay COMMAND`: finds the command, and hands it the rest of the words."""
+"""`assay COMMAND`: finds the command, and passes the other arguments to it."""
 
 import sys
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from assay.commands import COMMANDS, GROUPS, check_file
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 WIDTH = 13
-"""Columns of a command's name in the help."""
+"""Width of a command's name in the help, in characters."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code of the command; 2 where there is none of that name, 130 after Ctrl-C."""
+    """Returns the exit code of the command; 2 if it is unknown, 130 after Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
     if not given:
         sys.stderr.write(help_text())
@@ -41,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _wrong_in_file() -> str:
-    """What is wrong with the file of options; empty where nothing is."""
+    """The error in the file of options; empty if there is none."""
     from configuration.file import ConfigurationError
     from evaluator.results.text import plain_line
 

@@ -1,4 +1,4 @@
-"""The commands of `assay`: what each is called, and which command line answers it."""
+"""The commands of `assay`: their names and their command lines."""
 
 import argparse
 import contextlib
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Run = Callable[[Sequence[str]], int]
-"""Takes the words after the command, and returns the exit code."""
+"""Takes the arguments after the command, and returns the exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Command:
     run: Run
     parser: Callable[[], argparse.ArgumentParser]
     shares: bool = True
-    """Whether it takes options from the top of a file of options, and not `db` alone."""
+    """Whether it takes all options from the top of a file of options, not only `db`."""
 
 
 def _judge(words: Sequence[str]) -> int:
@@ -95,7 +95,7 @@ def _sandbox_parser() -> argparse.ArgumentParser:
 
 
 def _of_client(name: str, summary: str) -> Command:
-    """A command of the client of a judging service."""
+    """A command of the service's client."""
 
     def run(words: Sequence[str]) -> int:
         try:
@@ -152,12 +152,12 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "Judging": (
         Command("judge", "judge submissions, and store every verdict", _judge, _judge_parser),
         Command("problems", "make a problem's file, check problems, list them", _problems, _problems_parser),
-        Command("calibrate", "measure what a device reaches at the most", _calibrate, _calibrate_parser),
-        Command("sandbox", "say which levels of confinement this machine gives", _sandbox, _sandbox_parser),
+        Command("calibrate", "measure a device's highest rates", _calibrate, _calibrate_parser),
+        Command("sandbox", "list the sandbox levels that work on this machine", _sandbox, _sandbox_parser),
     ),
     "Results": (
         _of_database("list", "evaluations, newest first"),
-        _of_database("show", "everything known about one evaluation"),
+        _of_database("show", "all facts about one evaluation"),
         _of_database("leaderboard", "ranking by speedup, for every problem and device"),
         _of_database("failures", "how many evaluations failed, by cause"),
         _of_database("compare", "two authors, problem by problem"),
@@ -165,14 +165,14 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("export", "write all evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
         _of_database("check", "look for damage in the database"),
-        _of_database("gc", "remove what no evaluation refers to"),
+        _of_database("gc", "remove unused rows"),
     ),
     "Servers and shells": (
         Command("serve", "show the results in a browser", _serve, _serve_parser),
-        Command("service", "judge over HTTP, and look after its tokens", _service, _service_parser),
-        _of_client("submit", "hand files in to a service, and show the verdicts"),
+        Command("service", "judge over HTTP, and manage its tokens", _service, _service_parser),
+        _of_client("submit", "submit files to a service, and show the verdicts"),
         _of_client("submitted", "your own evaluations at a service, newest first"),
-        _of_client("repair", "have a model repair its answers by the feedback"),
+        _of_client("repair", "have a model repair its responses from the feedback"),
         Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),
     ),
 }
@@ -180,7 +180,7 @@ COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS.values
 
 
 def check_file() -> None:
-    """Hold the file of options, where there is one, against all commands. Raises ConfigurationError."""
+    """Check the file of options, if there is one, against all commands. Raises ConfigurationError."""
     from configuration.options import check_file
 
     parsers = {each.name: each.parser for each in COMMANDS.values()}

@@ -9,7 +9,7 @@ SHELLS = ("bash", "zsh")
 
 
 def main(words: Sequence[str], commands: Callable[[], Iterable[tuple[str, str, argparse.ArgumentParser]]]) -> int:
-    """Prints the script for commands, each with its name, summary and options; returns 0."""
+    """Print the script. Each command has a name, a summary and a parser. Returns 0."""
     shell = parser().parse_args(words).shell
     import shtab
 
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _whole(commands: Iterable[tuple[str, str, argparse.ArgumentParser]]) -> argparse.ArgumentParser:
-    """One parser with all commands as its own."""
+    """Return one parser with all commands as subcommands."""
     whole = argparse.ArgumentParser(prog="assay", description="Judges generated GPU kernels.")
     whole.add_argument("--version", action="store_true", help="print the version")
     parts = whole.add_subparsers()
@@ -41,7 +41,7 @@ def _whole(commands: Iterable[tuple[str, str, argparse.ArgumentParser]]) -> argp
 
 
 def _complete_files(this: argparse.ArgumentParser) -> None:
-    """Marks the arguments that are files, so that the shell completes them as such."""
+    """Mark the arguments that are files, so that the shell completes file names."""
     import shtab
 
     for action in this._actions:

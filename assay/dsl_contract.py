@@ -1,7 +1,7 @@
 """Checks a DSL's plug-in: `python -m assay.dsl_contract NAME RIGHT.py FAILING.py`.
 
-First the contract alone, which needs neither the DSL nor a GPU. Then two submissions are judged: one that is right by a kernel in the DSL,
-and one that its compiler refuses.
+First it checks the contract, which needs neither the DSL nor a GPU. Then it judges two submissions: one that is right by a kernel in the
+DSL, and one that does not compile.
 """
 
 import argparse
@@ -29,13 +29,13 @@ HOSTILE = (
     "(" * 5000,
     "name '' " * 500,
 )
-"""Texts that a worker may send as an exception's."""
+"""Exception messages that a hostile worker may send."""
 LOADED = "import sys; from evaluator.dsl import dsls; dsls(); sys.exit(' '.join(set({modules!r}) & set(sys.modules)) or 0)"
 
 
 @dataclass(frozen=True)
 class Told:
-    """An exception as a worker tells it."""
+    """An exception as a worker reports it."""
 
     type: str
     message: str
@@ -43,7 +43,7 @@ class Told:
 
 
 def broken(dsl: Dsl, others: tuple[Dsl, ...]) -> Iterator[str]:
-    """What of the contract the plug-in breaks, in words; nothing is judged."""
+    """Messages about the parts of the contract that the plug-in breaks. Nothing is judged."""
     shared = {name for other in others if other is not dsl for name in (*other.caches, *other.settings)}
     yield from (f"{name} is another DSL's variable too" for name in sorted(shared & {*dsl.caches, *dsl.settings}))
     folders = {folder for other in others if other is not dsl for folder in other.caches.values()}
@@ -69,7 +69,7 @@ def broken(dsl: Dsl, others: tuple[Dsl, ...]) -> Iterator[str]:
 
 
 def _over_texts(dsl: Dsl) -> Iterator[str]:
-    """What its functions do with texts that no compiler wrote."""
+    """Errors of its functions on texts that no compiler wrote."""
     for text in HOSTILE:
         for kind in ("RuntimeError", "Exception", *_names(dsl)):
             raised = Told(kind, text, None)
@@ -81,7 +81,7 @@ def _over_texts(dsl: Dsl) -> Iterator[str]:
             for function, form in asked:
                 try:
                     said = function(raised)
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is the plug-in's fault
+                except Exception as error:  # noqa: BLE001 - any exception is the plug-in's fault
                     yield f"{function.__name__} raises {type(error).__name__} over {kind}({text[:20]!r})"
                 else:
                     if not isinstance(said, form):
@@ -89,31 +89,31 @@ def _over_texts(dsl: Dsl) -> Iterator[str]:
 
 
 def _names(dsl: Dsl) -> Iterator[str]:
-    """Exceptions that the plug-in's module knows by their names."""
+    """Names of exceptions in the plug-in's module."""
     for value in vars(importlib.import_module(dsl.compile_error.__module__)).values():
         if isinstance(value, frozenset | set | tuple):
             yield from (name for name in value if isinstance(name, str) and name.isidentifier())
 
 
 def unproved(result: "Result", *, right: bool) -> str:
-    """What the result of the example shows wrong; empty where it is as it has to be."""
+    """The error in the example's result; empty if it is as expected."""
     found = f"{result.status}/{result.category}: {result.message}"
     if result.status == "not_evaluated":
         return f"could not be judged here: {found}"
     if right:
-        return "" if result.category == "ok" else f"has to be correct/ok, and is {found}"
+        return "" if result.category == "ok" else f"has to be correct/ok, but is {found}"
     lines = [item.source_line for build in result.evidence.builds for item in build.diagnostics if item.source_line]
     if result.status != "build_failed":
-        return f"has to be build_failed, and is {found}"
+        return f"has to be build_failed, but is {found}"
     return "" if lines else f"names no line: {found}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns 0 where the plug-in holds the contract, 1 where it does not, 2 for wrong usage."""
+    """Returns 0 if the plug-in keeps the contract, 1 if not, 2 for wrong usage."""
     this = argparse.ArgumentParser(prog="python -m assay.dsl_contract", description="Check a DSL's plug-in.")
-    this.add_argument("name", metavar="NAME", help="of the DSL, as its entry point has it")
-    this.add_argument("examples", nargs="*", metavar="FILE", help="a right submission and one that its compiler refuses")
-    this.add_argument("--problem", help="that both answer (default: as their headers or folders say)")
+    this.add_argument("name", metavar="NAME", help="the DSL's name in its entry point")
+    this.add_argument("examples", nargs="*", metavar="FILE", help="a right submission, and one that does not compile")
+    this.add_argument("--problem", help="problem of both (default: from their headers or folders)")
     options = this.parse_args(arguments)
     try:
         found = {dsl.name: dsl for dsl in dsls()}
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.name not in found:
         this.error(unknown("DSL", options.name, found))
     if len(options.examples) not in (0, 2):
-        this.error("give two submissions, or none: a right one, and one that the compiler refuses")
+        this.error("give two submissions, or none: a right one, and one that does not compile")
     faults = list(broken(found[options.name], tuple(found.values())))
     if options.examples:
         try:
@@ -136,7 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(f"{options.name}: {fault}\n")
     shown = "contract and examples" if options.examples else "contract; no example was judged"
     if not faults:
-        sys.stdout.write(f"{options.name}: all is well ({shown})\n")
+        sys.stdout.write(f"{options.name}: no errors ({shown})\n")
     return 1 if faults else 0
 
 

@@ -16,7 +16,7 @@ _APART = ("judge", "problems", "calibrate", "sandbox", "serve", "service")
 
 
 def tables() -> str:
-    """A heading and a table for each group of commands, in which an option that several commands share has one row."""
+    """A heading and a table for each group of commands. An option that several commands share has one row."""
     grouped = {f"`assay {name}`": [name] for name in _APART}
     for title, commands in GROUPS.items():
         if others := [command.name for command in commands if command.name not in _APART]:
@@ -40,7 +40,7 @@ def _table(title: str, names: list[str]) -> str:
 
 
 def _parts(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The parser with the name of its command, and those of its own commands."""
+    """The parser with the name of its command, and the same for its subcommands."""
     if any(not isinstance(action, argparse._HelpAction | argparse._SubParsersAction) for action in parser._actions):
         yield name, parser
     for action in parser._actions:
@@ -50,7 +50,7 @@ def _parts(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, ar
 
 
 def _written(action: argparse.Action) -> str:
-    """An argument as it is written on the command line."""
+    """An argument in the syntax of the command line."""
     default = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper()
     values: Iterable[str] = action.metavar if isinstance(action.metavar, tuple) else [action.metavar or default]
     long = [word for word in action.option_strings if word.startswith("--")]

@@ -1,8 +1,8 @@
-"""`python -m command.calibrate`: measures what a device reaches at the most, and stores it for the evaluations to come.
+"""`python -m command.calibrate`: measures a device's highest rates, and stores them for later evaluations.
 
     python -m command.calibrate [--device auto|cuda|cuda:N|cpu] [--db URL] [--json]
 
-Nothing is stored of a GPU that was shared or throttled meanwhile.
+If the GPU was shared or throttled meanwhile, nothing is stored.
 """
 
 import argparse
@@ -23,13 +23,13 @@ PROGRAM = "python -m command.calibrate"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met;
+    """Returns the exit code: 0; 1 if the device was disturbed, and nothing is stored; 2 if the request can't be met;
     130 for Ctrl-C.
     """
     this = parser(program)
     use_file(this, arguments, "calibrate")
     options = this.parse_args(arguments)
-    # The heavy imports come after the options, so that --help and mistyped options answer at once.
+    # The heavy imports come after the options, so that --help and errors in options are shown at once.
     import torch
 
     from db.calibrations import save
@@ -78,7 +78,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
         prog=program,
-        description="Measures what a device reaches at the most: copies and matrix products.",
+        description="Measures a device's highest rates, of copies and matrix products.",
     )
     this.add_argument("--device", metavar="DEVICE", default="auto", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
     this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database (default: %(default)s)")

@@ -17,11 +17,11 @@ FEEDBACK_FORMATS = ("markdown",)
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raises UsageError for what the options alone show to be wrong."""
+    """Check the options by themselves. Raises UsageError."""
     if options.engine != "ray" and (options.ray_address or options.device_kind):
         raise UsageError("--ray-address and --device-kind are for --engine ray")
     if options.engine == "ray" and options.cores:
-        raise UsageError("--cores is for the CPU of this machine, and --engine ray judges on others; leave it out there")
+        raise UsageError("--cores is for the CPU of this machine, but --engine ray judges on others; omit --cores")
     if not 0 < options.timeout <= MAX_TIMEOUT_S:
         raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
@@ -29,7 +29,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
-    """The name of the problem that is meant by a name, a file or a number. Raises UsageError."""
+    """Return the name of the problem with this name, file or number. Raises UsageError."""
     from evaluator.submission.attribution import Catalogue
 
     catalogue = Catalogue(known)
@@ -41,7 +41,7 @@ def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
 
 
 def check_protocol(name: str | None, device: "Device") -> None:
-    """Raises UsageError where that device is not timed so."""
+    """Raises UsageError if the device has no such protocol."""
     from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 
     try:
@@ -51,15 +51,15 @@ def check_protocol(name: str | None, device: "Device") -> None:
 
 
 def check_cores(cores: Collection[int], device: "Device") -> None:
-    """Raises UsageError where calls can't be timed on those."""
+    """Raises UsageError if calls can't be timed on these cores."""
     if cores and device.kind != "cpu":
-        raise UsageError("--cores is for the CPU, and this run judges on a GPU; leave it out there")
+        raise UsageError("--cores is for the CPU, but this run judges on a GPU; omit --cores")
     if missing := set(cores) - os.sched_getaffinity(0):
         raise UsageError(f"--cores: this process may not run on {', '.join(map(str, sorted(missing)))}")
 
 
 def check_headers(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders with their whole paths. Raises UsageError where one can't be used."""
+    """Return the folders' absolute paths. Raises UsageError if one can't be used."""
     from evaluator.build.header_folders import HeaderFolderError, checked
 
     try:
@@ -69,7 +69,7 @@ def check_headers(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
-    """Raises UsageError, SanitizerMissingError."""
+    """Find the tools. Raises UsageError, SanitizerMissingError."""
     from evaluator.sanitizer.tools import find
 
     require_gpu_for_sanitizer(device)
@@ -77,19 +77,18 @@ def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
 
 
 def require_gpu_for_sanitizer(device: "Device") -> None:
-    """Raises UsageError."""
+    """Raises UsageError for a CPU."""
     if device.kind != "cuda":
-        raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
+        raise UsageError("--sanitize needs an NVIDIA GPU, but this run judges on the CPU; omit --sanitize")
 
 
 def why_no_profile(device: "Device") -> str:
-    """Why nothing can be profiled on this machine, as far as that is known before anything is judged; empty where nothing speaks against
-    it."""
+    """Why this machine can't profile, as far as known before judging. Empty if no reason is found."""
     from evaluator.nvidia_tools.find import ToolMissingError
     from evaluator.profiler.tool import find
 
     if device.kind != "cuda":
-        return "it needs an NVIDIA GPU, and this run judges on the CPU"
+        return "it needs an NVIDIA GPU, but this run judges on the CPU"
     try:
         find()
     except ToolMissingError as error:

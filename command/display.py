@@ -1,4 +1,4 @@
-"""What the command line shows: a progress bar and each result as it comes, then a table and what to do."""
+"""The command line's output: a progress bar and each result as it comes, then a table and what to do."""
 
 import contextlib
 from collections import Counter
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from evaluator.job import Job
 
 MAX_ROWS = 200
-"""Results in the summary, the first that came; the rest is in the database."""
+"""Maximum of results in the summary: the first ones. The database has the rest."""
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
 MARK = "*"
-"""Behind a speedup whose times were disturbed."""
+"""Follows a speedup whose times were disturbed."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
 _COLOURS = {status.value: COLOURS.get(status, "red") for status in Status}
 _COLUMNS = (
@@ -42,7 +42,7 @@ _COLUMNS = (
 
 
 class Display:
-    """A person's view of a run. `stage` may be called from any thread."""
+    """Shows a run on the terminal. `stage` may be called from any thread."""
 
     def __init__(self, to_stderr: bool) -> None:
         """`to_stderr` leaves standard output to JSON."""
@@ -50,7 +50,7 @@ class Display:
         self._work: Work | None = None
         self._read = 0
         self._begun: set[tuple[str, int | None]] = set()
-        """Submissions that were under way before the first result came."""
+        """Submissions that started before the first result came."""
         self._rows: list[tuple[int, Result]] = []
         self._counts: Counter[Status] = Counter()
         self._categories: Counter[Category] = Counter()
@@ -60,7 +60,7 @@ class Display:
 
     @contextlib.contextmanager
     def progress(self, total: int | None) -> Iterator[None]:
-        """Show a progress bar meanwhile; `total` None where the number of submissions is not known yet."""
+        """Show a progress bar meanwhile; `total` is None if the number of submissions is not known yet."""
         beside_output = self._screen.console.stderr
         with long_work("", total, screen=self._screen, after_s=0, beside_output=beside_output, colours=_COLOURS) as self._work:
             yield
@@ -75,7 +75,7 @@ class Display:
             self._work.doing = plain_line(f"{PurePath(job.submission).name}: {stage}")
 
     def read(self, count: int, *, due: int) -> None:
-        """So many more submissions have been read, and so many of them are to be judged: the end is there, or further on."""
+        """`count` more submissions have been read; `due` of them are to be judged. The total may grow."""
         self._read += count
         if self._work:
             self._work.drew(due, count - due)
@@ -88,7 +88,7 @@ class Display:
             self._work.total = self._read
 
     def skip(self, count: int) -> None:
-        """So many submissions need no judging."""
+        """`count` submissions need no judging."""
         if self._work:
             self._work.advance(count, free=True)
 
@@ -104,9 +104,9 @@ class Display:
             self._work.advance(free=result.status is Status.REJECTED)
 
     def summary(self, skipped: int, database: str, chosen: str) -> None:
-        """The table, what is to be said of times, what to do about each category, and the counts of what was evaluated and what had been.
+        """Show the table, remarks on times, what to do about each category, and the counts of evaluated and skipped submissions.
 
-        chosen: words of `assay list` that list what this run has evaluated.
+        chosen: arguments of `assay list` that list this run's evaluations.
         """
         rows = sorted(self._rows, key=lambda row: (row[1].submission, row[1].block or 0))
         if rows:
@@ -164,7 +164,7 @@ def _name(result: Result) -> str:
 
 
 def _slim(result: Result) -> Result:
-    """What of a result the summary shows: without samples, of which there are many."""
+    """The part of a result that the summary shows. It leaves out the samples, because there are many."""
     timing = result.evidence.timing
     if timing is not None:
         sides: dict[str, Any] = {"candidate": _slim_side(timing.candidate), "baseline": _slim_side(timing.baseline)}
@@ -179,7 +179,7 @@ def _slim_side(side: TimingSide) -> TimingSide:
 
 
 def _baseline(result: Result) -> str:
-    """The baseline's time, and that of the best one where that is another."""
+    """The time of `eager`, and that of the best baseline if it is another."""
     best = result.best_baseline
     if best in (None, "eager"):
         return _milliseconds(result.baseline_ms)
@@ -191,13 +191,13 @@ def _speedup(result: Result) -> str:
 
 
 def _interval(result: Result) -> str:
-    """What holds the speedup with 95 % confidence, where that is known and wider than a digit."""
+    """The 95 % confidence interval of the speedup, if known and wider than a digit."""
     low, high = result.speedup_interval or (0.0, 0.0)
     return f"{low:.2f}–{high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else ""
 
 
 def _remarks(result: Result) -> Iterator[str]:
-    """What to know of the times of a result."""
+    """Remarks on a result's times."""
     if disturbance := _disturbance(result):
         yield f"{MARK} {disturbance}"
     timing = result.evidence.timing

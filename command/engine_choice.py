@@ -21,21 +21,21 @@ class MachineChoice(Protocol):
 
     @property
     def devices(self) -> "tuple[Device, ...]":
-        """Of one model, or processors alone."""
+        """GPUs of one model, or only CPUs."""
         ...
 
     @property
     def stands_in(self) -> bool:
-        """Whether processors stand in for GPUs that are not there."""
+        """Whether CPUs replace missing GPUs."""
         ...
 
     @property
     def names(self) -> str:
-        """Of the devices, for people."""
+        """Names of the devices, for display."""
         ...
 
     def engine(self, store: "Store | None") -> "Engine":
-        """What judges there; `store`, where there is one, has what is known of the devices."""
+        """The engine that judges there. `store`, if given, has the calibrations of the devices."""
         ...
 
 
@@ -45,10 +45,10 @@ def find_place(options: argparse.Namespace, early: "EarlyStart | None") -> Machi
 
 
 class ThisMachine:
-    """Its GPUs of one model, or its processor."""
+    """Its GPUs of one model, or its CPU."""
 
     def __init__(self, options: argparse.Namespace, early: "EarlyStart | None") -> None:
-        """Raises UsageError, DeviceError, SanitizerMissingError. `early`: the warm parents, where they have been started."""
+        """Raises UsageError, DeviceError, SanitizerMissingError. `early`: the fork servers, if they have been started."""
         from evaluator.machine.devices import choose_all
 
         self._options, self._early = options, early
@@ -59,11 +59,11 @@ class ThisMachine:
 
     @property
     def names(self) -> str:
-        """As of a place."""
+        """Implements `MachineChoice.names`."""
         return f"{', '.join(device.spec for device in self.devices)} ({self.devices[0].name})"
 
     def engine(self, store: "Store | None") -> "Engine":
-        """As of a place."""
+        """Implements `MachineChoice.engine`."""
         from db.calibrations import newest
         from evaluator.engine.local import LocalEngine
         from evaluator.engine.options import of_this_machine
@@ -74,10 +74,10 @@ class ThisMachine:
 
 
 class Cluster:
-    """The devices of one model of a Ray cluster, which this process joins; the engine leaves it."""
+    """A Ray cluster's devices of one model. This process joins the cluster; the engine leaves it."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        """Raises UsageError, DeviceError, and EngineError where the cluster can't do what is asked for."""
+        """Raises UsageError, DeviceError, and EngineError if the cluster can't run the request."""
         try:
             from evaluator.engine.ray import cluster
         except ImportError as error:
@@ -85,7 +85,7 @@ class Cluster:
 
         self._options = options
         if options.headers:
-            raise UsageError("--headers is for this machine: a cluster's nodes don't have its folders; leave --engine ray out")
+            raise UsageError("--headers is for this machine: a cluster's nodes don't have its folders; omit --engine ray")
         cluster.join(options.ray_address)
         self._choice: Choice = cluster.choose(cluster.nodes(), options.device, options.device_kind)
         self.devices, self.stands_in = self._choice.devices, self._choice.stands_in
@@ -94,12 +94,12 @@ class Cluster:
 
     @property
     def names(self) -> str:
-        """As of a place."""
+        """Implements `MachineChoice.names`."""
         count, machines = len(self.devices), len(self._choice.nodes)
         return f"{count} × {self.devices[0].name} on {machines} machine{'' if machines == 1 else 's'}"
 
     def engine(self, store: "Store | None") -> "Engine":
-        """As of a place."""
+        """Implements `MachineChoice.engine`."""
         from db.calibrations import newest
         from evaluator.engine.ray.engine import RayEngine
         from evaluator.engine.ray.host import HostOptions

@@ -1,15 +1,15 @@
 """Exit codes of the command line, and the error for wrong usage."""
 
 ALL_EVALUATED, SOME_NOT_EVALUATED, USAGE, FAILED_ON, INTERRUPTED = 0, 1, 2, 3, 130
-"""`FAILED_ON` only where `--fail-on` asks for it."""
+"""`FAILED_ON` only with `--fail-on`."""
 
 
 class UsageError(Exception):
-    """The options ask for something that can't be done; the message is for the user."""
+    """The options ask for something impossible. The message is for the user."""
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """Errors whose message is all that the user needs to know. Importing them takes as long as what they come from."""
+    """Errors whose message is all that the user needs to know. Importing them takes as long as importing their modules."""
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
     from evaluator.dsl import PluginError

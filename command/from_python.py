@@ -1,6 +1,6 @@
 """Judging from Python: `judge` once, or a `Judge` that keeps its processes warm from one call to the next.
 
-Importing this module imports nothing heavy, and judging imports no PyTorch here: that is left to the judges.
+This module imports nothing heavy. Judging imports PyTorch only in the judge processes.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evaluator.results.result import Result
 
 OnResult = Callable[["Result"], None]
-"""Is told of each result as it comes, in the caller's thread."""
+"""Called with each result as it comes, in the caller's thread."""
 
 
 class JudgeError(Exception):
-    """Nothing can be judged as it is asked for; the message says what to do. A submission that fails is no error, but a result."""
+    """The request is impossible; the message says what to do. A submission that fails is no error, but a result."""
 
 
 @overload
@@ -36,10 +36,10 @@ def judge(what: "Given | Iterable[Given]", /, *, on_result: OnResult | None = No
     """Judge one submission, or each of several: the same verdicts as those of `python pipeline.py`.
 
     what: a path, or a text: `{"code": …}` or `{"response": …}`, perhaps with `problem`, `author` and `sample_id`. Several of these, as a
-    list, give a list of results in the same order; there a path may be a folder or a bundle, which comes to many.
+    list, give a list of results in the same order; there a path may be a folder or a bundle, which gives many results.
 
-    options: those of the command line (`Options`), with its defaults. Without `db` nothing is stored. With it, every result is, and what
-    has been judged already is not judged again: its stored result is returned, unless `rerun` is set. No file of options is read.
+    options: those of the command line (`Options`), with its defaults. Without `db` nothing is stored. With it, every result is stored.
+    For an already judged submission, the stored result is returned, unless `rerun` is set. No file of options is read.
 
     Judges run in processes of their own, which end before this returns. Raises JudgeError.
     """
@@ -48,9 +48,9 @@ def judge(what: "Given | Iterable[Given]", /, *, on_result: OnResult | None = No
 
 
 def feedback(what: "Given", result: "Result") -> str:
-    """What a person or a model can repair a submission from: the field `feedback` of the command line's records.
+    """Return text that helps a person or a model fix a submission: the field `feedback` of the command line's records.
 
-    what: the path or the text that was judged. Raises JudgeError where the result is of something else.
+    what: the path or the text that was judged. Raises JudgeError if the result belongs to another source.
     """
     with _told():
         from command.given import Reader
@@ -59,14 +59,14 @@ def feedback(what: "Given", result: "Result") -> str:
         for submission in Reader(True, None, {}, ()).read(what, None):
             if submission.source_sha256 == result.source_sha256:
                 return told.feedback(result, submission.code, submission.first_line).text
-        raise UsageError(f"the result of {result.submission} is not of this submission, or that has changed since")
+        raise UsageError(f"the result of {result.submission} belongs to another submission, or to another version of it")
 
 
 class Judge:
     """Judges that are kept for many calls, which saves their start. Use as a context manager, or `close` it. Threads may share one."""
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        """options: as of `judge`. Raises JudgeError, and TypeError for one that there is not."""
+        """options: as for `judge`. Raises JudgeError, and TypeError for an unknown option."""
         with _told():
             self._options = namespace(options)
         self._run: PythonRun | None = None
@@ -101,7 +101,7 @@ class Judge:
     def __call__(
         self, what: "Given | Iterable[Given]", /, *, problem: str | None = None, on_result: OnResult | None = None
     ) -> "Result | list[Result]":
-        """As `judge`; `problem` is that of this call."""
+        """Like `judge`. `problem` holds for this call."""
         if isinstance(what, str | os.PathLike | Mapping):
             return self._judge([cast("Given", what)], problem, on_result, alone=True)[0]
         return self._judge(what, problem, on_result)
@@ -111,7 +111,7 @@ class Judge:
             run = self._open()
             submissions = run.read(given, problem)
             if alone and len(submissions) > 1:
-                raise UsageError(f"there are {len(submissions)} submissions in it; given in a list, it has a result for each")
+                raise UsageError(f"it has {len(submissions)} submissions; give it in a list to get a result for each")
             try:
                 return run.judge(submissions, on_result)
             except KeyboardInterrupt:
@@ -122,14 +122,14 @@ class Judge:
         from command.python_run import PythonRun
 
         with self._lock:
-            if self._run is None or self._owner != os.getpid():  # a fork of the caller leaves the caller's alone
+            if self._run is None or self._owner != os.getpid():  # a fork of the caller must not use the caller's
                 self._run, self._owner = PythonRun(self._options), os.getpid()
             return self._run
 
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """What the command line would tell in one line is a JudgeError."""
+    """Turn errors that the command line shows in one line into JudgeError."""
     try:
         yield
     except expected() as error:

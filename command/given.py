@@ -1,4 +1,4 @@
-"""Submissions as a caller in Python names them: paths, and texts in the form of a bundle's line."""
+"""Submissions from a caller in Python: paths, and texts in the form of a bundle's line."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -22,17 +22,17 @@ class Reader:
     """Reads what is given."""
 
     def __init__(self, every_block: bool, author: str | None, known: Mapping[str, Path], written: Collection[Path]) -> None:
-        """As the arguments of `find`."""
+        """The arguments are those of `find`."""
         self._every_block, self._author, self._known, self._written = every_block, author, known, written
         self._catalogue = Catalogue(known)
 
     def read(self, given: Given, problem: str | None) -> list[Submission]:
-        """The submissions in it; a problem that is named here holds for all of them. Raises InputError."""
+        """Return the submissions in it. `problem`, if given, holds for all of them. Raises InputError."""
         if isinstance(given, Mapping):
             return self._of_text(given, problem)
         path = os.fspath(given)
         if "\n" in path:
-            raise InputError('a path is expected, and this is a text; write {"code": TEXT} or {"response": TEXT}')
+            raise InputError('a path is expected, but this is a text; write {"code": TEXT} or {"response": TEXT}')
         return list(find([Path(path)], self._every_block, problem, self._author, self._known, self._written))
 
     def _of_text(self, given: Mapping[str, object], problem: str | None) -> list[Submission]:
@@ -46,7 +46,7 @@ class Reader:
             raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
         raw = line.code if line.code is not None else line.response
         if raw is None:
-            raise InputError("a text needs the key code, for Python, or response, for what a model has answered")
+            raise InputError("a text needs the key code, for Python, or response, for a model's response")
         name = f"text-{sha256(raw.encode('utf-8', 'surrogatepass'))[:12]}"
         text, codes = extract(raw, line.code is None, self._every_block)
         found = []

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """While it is entered, both signals raise KeyboardInterrupt in the main thread; within `held`, not before that ends.
+    """While entered, both signals raise KeyboardInterrupt in the main thread. Within `held`, they do so when `held` ends.
 
-    Elsewhere than in the main thread, which alone hears of signals, it does nothing.
+    In another thread it does nothing: only the main thread gets signals.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt afterwards for what was signalled meanwhile."""
+        """Delay KeyboardInterrupt until this ends."""
         self._held += 1
         try:
             yield

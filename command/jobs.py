@@ -1,4 +1,4 @@
-"""From submissions to jobs: what is asked of a judge, and by what it is known again."""
+"""Makes jobs from submissions, and the keys that find their evaluations in the database."""
 
 import argparse
 import threading
@@ -26,18 +26,18 @@ class JobMaker:
             return self._problems.get(name)
 
     def case(self, problem: str) -> str:
-        """The set of shapes that a problem is judged in. Raises ProblemError."""
+        """Return the case in which a problem is judged. Raises ProblemError."""
         case: str | None = self._options.case
         return case or self.problem(problem).default_case(self._device.kind)
 
     def check(self, problem: str) -> None:
-        """Raises ProblemError where the problem can't be had in its case."""
+        """Raises ProblemError if the problem can't be loaded in its case."""
         case = self.case(problem)
         with self._reading:
             self._problems.check(problem, case)
 
     def key(self, submission: "Submission") -> "EvaluationKey":
-        """By which the database knows the evaluation. Raises ProblemError."""
+        """Return the evaluation's key in the database. Raises ProblemError."""
         from db.storage.rows import EvaluationKey
         from evaluator.results.protocol_names import alternative
 
@@ -55,7 +55,7 @@ class JobMaker:
         )
 
     def job(self, submission: "Submission") -> "Job":
-        """The job of a submission that is not rejected. Raises ProblemError."""
+        """Return the job of a submission that is not rejected. Raises ProblemError."""
         from evaluator.job import JobOptions, make_job
 
         assert submission.problem is not None

@@ -1,6 +1,6 @@
 """The file of `--junit`: a test suite for each problem and a test case for each submission, as CI systems read them.
 
-It is written at the end of a run, be that early, from what is stored: submissions that had been judged before are in it too.
+It is written at the end of a run, also of an interrupted one, from the database. It includes already judged submissions.
 """
 
 import re
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from db.store import Store, StoredEvaluation
 
 NOT_RUN = (Category.NO_DEVICE, Category.NO_TOOLCHAIN, Category.INTERRUPTED)
-"""What was never tried here."""
+"""Categories of submissions that did not run."""
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
-"""What XML forbids besides the control characters that `plain_block` takes out."""
+"""Characters that XML forbids, besides the control characters that `plain_block` removes."""
 
 
 def outcome(category: Category) -> str | None:
-    """What a test case came to: `failure` by the submission's fault, `error` by the machine's, or `skipped`; None for success."""
+    """The outcome of a test case: `failure` (the submission's fault), `error` (the machine's) or `skipped`; None for success."""
     if category.status is Status.CORRECT:
         return None
     if category.status is not Status.NOT_EVALUATED:
@@ -33,10 +33,10 @@ def outcome(category: Category) -> str | None:
 
 
 class JUnitFile:
-    """A file that is there when it is complete, and not before."""
+    """A file that appears only when it is complete."""
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where it can't be written."""
+        """Raises UsageError if it can't be written."""
         self.path = Path(path)
         self._numbers: dict[int, None] = {}
         if path == "-" or self.path.is_dir():
@@ -48,11 +48,11 @@ class JUnitFile:
             raise UsageError(f"--junit {path}: {error.strerror}") from error
 
     def add(self, number: int) -> None:
-        """The evaluation of that number belongs into it."""
+        """Add the evaluation with this number."""
         self._numbers[number] = None
 
     def write(self, store: "Store") -> None:
-        """Write what was added. Raises UsageError where there is no room for it, and StoreError."""
+        """Write the evaluations that were added. Raises UsageError if writing fails, and StoreError."""
         from db.queries.ranking import chunks
         from db.queries.runs import of_ids
 
@@ -74,7 +74,7 @@ class JUnitFile:
             raise UsageError(f"--junit {self.path}: {error.strerror}; the results are in the database") from error
 
     def close(self) -> None:
-        """Leave nothing unfinished behind."""
+        """Remove an unfinished file."""
         self._unfinished.unlink(missing_ok=True)
 
 

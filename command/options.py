@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "pipeline.py"
-"""What the command line is called where it was not started by another name."""
+"""The command line's name, unless another one started it."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, with the nearest option."""
+    """Reports an error in one line, with the nearest option."""
 
     def error(self, message: str) -> NoReturn:
         mistyped = re.match(r"unrecognized arguments: (--[\w-]+)", message)
@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Explain(argparse.Action):
-    """Prints what a category means, and ends: no PATH is needed for that."""
+    """Prints the meaning of a category, and ends. It needs no PATH."""
 
     def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None) -> None:
         from evaluator.diagnosis.explanation import UnknownCategoryError, explain
@@ -48,9 +48,9 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     this = _Parser(
         prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
-        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted. "
-        "Options that are left out come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or "
-        "the nearest parent that has one.",
+        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 found by --fail-on, 130 interrupted. "
+        "Defaults come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or the nearest parent "
+        "that has one.",
     )
     add = this.add_argument
     add(
@@ -58,18 +58,18 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         nargs="+",
         type=Path,
         metavar="PATH",
-        help="submissions (.py), model responses (.txt, .md), bundles (.jsonl), or folders of them",
+        help="submissions (.py), model responses (.txt, .md), bundles (.jsonl), or folders",
     )
-    add("--problem", metavar="NAME", help="the problem of every submission")
-    add("--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)")
-    add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just the last")
-    add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
-    add("--case", metavar="NAME", help="set of shapes (default: full on a GPU, small on a CPU)")
+    add("--problem", metavar="NAME", help="problem of every submission")
+    add("--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)")
+    add("--every-block", action="store_true", help="judge each ModelNew block of a response, not only the last")
+    add("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cuda, cuda:N or cpu")
+    add("--case", metavar="NAME", help="shapes (default: full on a GPU, small on a CPU)")
     add(
         "--dtype",
         type=_precision,
         metavar="TYPE",
-        help="precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
+        help="precision: fp16, bf16, fp32 or fp64 (default: the problem's)",
     )
     add("--db", default="sqlite:///assay.db", metavar="URL", help="database (default: %(default)s)")
     add("--json", metavar="FILE", help="write a JSON object per evaluation; - is standard output")
@@ -77,37 +77,37 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         "--feedback",
         nargs=2,
         metavar=("FORMAT", "FILE"),
-        help="write what to tell each author; FORMAT: markdown",
+        help="write feedback on each submission; FORMAT: markdown",
     )
-    add("--junit", metavar="FILE", help="write a JUnit file for CI")
+    add("--junit", metavar="FILE", help="write a JUnit file")
     add(
         "--fail-on",
         choices=("incorrect", "any"),
         help="exit with 3 if one is not correct, or (any) not evaluated",
     )
-    add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
-    add("--timeout", type=float, default=60.0, metavar="S", help="seconds for one call of forward() (default: %(default)g)")
+    add("--jobs", type=_positive, metavar="N", help="judge processes (default: from cores and memory)")
+    add("--timeout", type=float, default=60.0, metavar="S", help="timeout of one call, in seconds (default: %(default)g)")
     shapes = this.add_mutually_exclusive_group()
-    shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes is incorrect")
-    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes")
-    add("--strict-inputs", action="store_true", help="inputs of every distribution decide")
-    add("--rerun", action="store_true", help="judge again what was judged")
+    shapes.add_argument("--strict-shapes", action="store_true", help="fail if wrong in other shapes")
+    shapes.add_argument("--own-shapes", action="store_true", help="don't test other shapes")
+    add("--strict-inputs", action="store_true", help="fail if wrong on any input distribution")
+    add("--rerun", action="store_true", help="judge already judged submissions again")
     add("--author", metavar="NAME", help="author of every submission")
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
-    add("--protocol", metavar="NAME", help=f"how calls are timed: {gpu} on a GPU, {cpu} elsewhere (default: the first)")
+    add("--protocol", metavar="NAME", help=f"timing protocol: {gpu} on a GPU, {cpu} on a CPU (default: the first)")
     add(
         "--cores",
         type=_cores,
         default=(),
         metavar="LIST",
-        help="cores of a CPU to time on, as in 0-3 (default: one thread of each core)",
+        help="CPU cores to time on, as in 0-3 (default: all but the first; of up to four, the last)",
     )
     add(
         "--baseline",
         type=_baselines,
         default=("eager",),
         metavar="KINDS",
-        help="eager, or eager,compile for torch.compile too (default: eager)",
+        help="eager (default), or eager,compile: torch.compile too",
     )
     add(
         "--headers",
@@ -115,34 +115,32 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         default=[],
         type=Path,
         metavar="DIR",
-        help="a folder of C++ headers for submissions (repeatable)",
+        help="folder of C++ headers for submissions (repeatable)",
     )
-    add("--engine", choices=("local", "ray"), default="local", help="where to judge: here, or on a Ray cluster")
-    add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")
-    add("--device-kind", metavar="NAME", help="only devices with this in their name")
-    add("--explain", action=_Explain, metavar="CATEGORY", help="only print what a category means and what to do")
+    add("--engine", choices=("local", "ray"), default="local", help="judge here, or on a Ray cluster")
+    add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one running here, or a new one)")
+    add("--device-kind", metavar="NAME", help="Ray: only devices with NAME in their names")
+    add("--explain", action=_Explain, metavar="CATEGORY", help="only print a category's meaning and what to do")
     add(
         "--sanitize",
         type=_wish,
         metavar="TOOLS",
-        help="run compute-sanitizer's memcheck, racecheck, initcheck, synccheck (with commas), all, or auto: all, after a failure",
+        help="run compute-sanitizer: memcheck,racecheck,initcheck,synccheck, all, or auto (all, after a failure)",
     )
     add(
         "--profile",
         action="store_true",
-        help="run Nsight Compute (ncu) over what is correct, after the verdict, and over the reference",
+        help="profile correct submissions, after the verdict, and the reference with Nsight Compute (ncu)",
     )
     sandbox = this.add_mutually_exclusive_group()
-    sandbox.add_argument(
-        "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
-    )
-    sandbox.add_argument("--no-sandbox", action="store_true", help="no confinement: only for code that you trust")
+    sandbox.add_argument("--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="sandbox level (default: the best one here)")
+    sandbox.add_argument("--no-sandbox", action="store_true", help="no sandbox: only for code that you trust")
     this.set_defaults(from_file="")  # a line that says which options are from a file
     return this
 
 
 def level_of(options: argparse.Namespace) -> "Level | None":
-    """The sandbox level that is asked for; None for the best there is."""
+    """The sandbox level requested; None for the best one."""
     from evaluator.sandbox import Level
 
     if options.no_sandbox:

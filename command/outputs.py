@@ -1,4 +1,4 @@
-"""The files of `--json` and `--feedback`, to which results are written as they come, and that of `--junit`, written at the end."""
+"""The files of `--json` and `--feedback`, written as results come, and that of `--junit`, written at the end."""
 
 import argparse
 import contextlib
@@ -18,10 +18,10 @@ STANDARD_OUTPUT = "-"
 
 
 class Output:
-    """A text file, named by an option; `-` is the standard output."""
+    """A text file named by an option; `-` is standard output."""
 
     def __init__(self, option: str, name: str) -> None:
-        """Raises UsageError where it can't be written."""
+        """Raises UsageError if it can't be written."""
         self.name, self._option = name, option
         try:
             self._file: IO[str] = sys.stdout if name == STANDARD_OUTPUT else Path(name).open("w", encoding="utf-8")  # noqa: SIM115 - `close` does
@@ -29,7 +29,7 @@ class Output:
             raise UsageError(f"{option} {name}: {error.strerror}") from error
 
     def write(self, text: str) -> None:
-        """One record and a line's end, at once. Raises UsageError where there is no room for it."""
+        """Write one record and a newline, and flush. Raises UsageError if writing fails."""
         try:
             self._file.write(text + "\n")
             self._file.flush()
@@ -39,15 +39,15 @@ class Output:
             raise UsageError(f"{self._option} {self.name}: {error.strerror}; the results so far are in the database") from error
 
     def close(self) -> None:
-        """The standard output stays open."""
+        """Close the file. Standard output stays open."""
         if self.name != STANDARD_OUTPUT:
-            # Every record was flushed; what may be left is the one whose failure has been told.
+            # Every record was flushed, except for one whose failure has been reported.
             with contextlib.suppress(OSError):
                 self._file.close()
 
 
 def written(options: argparse.Namespace) -> list[Path]:
-    """The files that a run writes: its database, where that is a file, and its output. Raises StoreError for what is no database URL."""
+    """The files that a run writes: its database, if that is a file, and its output. Raises StoreError for an invalid database URL."""
     from db.address import Address
 
     names = [options.json, options.junit, *(options.feedback or ())[1:]]
@@ -56,10 +56,10 @@ def written(options: argparse.Namespace) -> list[Path]:
 
 
 class Outputs:
-    """What `--json`, `--feedback` and `--junit` ask for. Use as a context manager."""
+    """The files of `--json`, `--feedback` and `--junit`. Use as a context manager."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        """Raises UsageError where a file can't be written."""
+        """Raises UsageError if a file can't be written."""
         from command.junit import JUnitFile
 
         self._json: Output | None = None
@@ -84,11 +84,11 @@ class Outputs:
 
     @property
     def take_standard_output(self) -> bool:
-        """Whether what is meant for people has to go elsewhere."""
+        """Whether one of them is standard output, so that messages must go to standard error."""
         return any(output.name == STANDARD_OUTPUT for output in (self._json, self._feedback) if output)
 
     def tell(self, number: int, result: "Result", source: str, first_line: int) -> None:
-        """Write the result of that evaluation. Raises UsageError where it can't be."""
+        """Write an evaluation's result. Raises UsageError if writing fails."""
         self.known(number)
         if not (self._json or self._feedback):
             return
@@ -102,17 +102,17 @@ class Outputs:
             self._feedback.write(told.markdown(title))
 
     def known(self, number: int) -> None:
-        """That evaluation is what this run comes to, whether it was judged now or before."""
+        """Count this evaluation among those of the run, whether judged now or before."""
         if self._junit:
             self._junit.add(number)
 
     def finish(self, store: "Store") -> None:
-        """Write what is written at the end. Raises UsageError and StoreError where it can't be."""
+        """Write the file of `--junit`. Raises UsageError and StoreError if that fails."""
         if self._junit:
             self._junit.write(store)
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the files that were opened here."""
         if self._junit:
             self._junit.close()
         for output in (self._json, self._feedback):

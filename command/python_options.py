@@ -12,9 +12,9 @@ from evaluator.results.nearest import unknown
 
 
 class Options(TypedDict, total=False):
-    """What `python pipeline.py --help` says of the options of these names; `_` stands for `-`.
+    """The options in `python pipeline.py --help`, with `_` for `-`.
 
-    Defaults are those of the command line, but for `db`: nothing is stored unless it names a database.
+    Defaults are those of the command line, except for `db`: without it, nothing is stored.
     """
 
     problem: str | None
@@ -45,7 +45,7 @@ class Options(TypedDict, total=False):
 
 
 def namespace(given: Options) -> argparse.Namespace:
-    """The options as the command line would read them; None is the default. Raises TypeError for an unknown one, and UsageError."""
+    """Return the options as the command line reads them. None is the default. Raises TypeError for an unknown option, and UsageError."""
     for name in given:
         if name not in Options.__annotations__:
             raise TypeError(unknown("option", name, Options.__annotations__))

@@ -1,4 +1,4 @@
-"""What a caller in Python has judged: by an engine, with the problems, and into a database where that is wanted."""
+"""Judges for a caller in Python: the engine, the problems and, if requested, the database."""
 
 import argparse
 import contextlib
@@ -22,14 +22,14 @@ from evaluator.results.result import Result
 from evaluator.submission.model import Submission
 
 RUN = ("pipeline.judge",)
-"""The words of the run that a database has of it."""
+"""The command line that the database records for the run."""
 
 
 class PythonRun:
-    """Everything that is open while judges are kept. Several threads may use it at once."""
+    """Everything that is open while a `Judge` is open. Several threads may use it at once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        """Starts the warm parents, which import PyTorch meanwhile. Raises what `exits.expected` lists."""
+        """Starts the fork servers, which import PyTorch meanwhile. Raises the errors that `exits.expected` lists."""
         self._options = options
         check_options(options)
         self._known = discover(options.reference)
@@ -50,19 +50,19 @@ class PythonRun:
         self._reader = Reader(options.every_block, options.author, self._known, written)
 
     def close(self) -> None:
-        """End all processes, and the run."""
+        """End all processes and the run."""
         self._stack.close()
 
     def read(self, given: Iterable[Given], problem: str | None) -> list[Submission]:
-        """The submissions in what is given, in its order. Raises UsageError, InputError."""
+        """Return the submissions in `given`, in order. Raises UsageError, InputError."""
         named = problem or self._options.problem
         meant = problem_meant(named, self._known) if named else None
         return [submission for each in given for submission in self._reader.read(each, meant)]
 
     def judge(self, submissions: Sequence[Submission], on_result: Callable[[Result], None] | None) -> list[Result]:
-        """One result for each submission, in their order; `on_result` hears of each as it comes. Raises as the start does.
+        """Return one result per submission, in order. `on_result` is called with each as it comes. Raises the errors of the start.
 
-        Raises UsageError where another thread closes this meanwhile.
+        Raises UsageError if another thread closes this meanwhile.
         """
         results: dict[int, Result] = {}
         for number, result in self._arriving(submissions):
@@ -74,7 +74,7 @@ class PythonRun:
         return [results[number] for number in range(len(submissions))]
 
     def _arriving(self, submissions: Sequence[Submission]) -> Iterator[tuple[int, Result]]:
-        """Results with the numbers of their submissions: first what needs no judge."""
+        """Results with the numbers of their submissions. Those that need no judge come first."""
         self._expect(len(submissions))
         before = dict(self._judged_before(submissions))
         yield from before.items()
@@ -90,7 +90,7 @@ class PythonRun:
                 yield from self._kept([(numbers[id(job)], result) for job, result in arrival.take()], submissions)
 
     def _judged_before(self, submissions: Sequence[Submission]) -> Iterator[tuple[int, Result]]:
-        """What the database has already."""
+        """Results that are in the database already."""
         if self._store is None or self._options.rerun:
             return
         keys = [self._maker.key(submission) for submission in submissions]
@@ -102,7 +102,7 @@ class PythonRun:
                 yield number, stored.result
 
     def _kept(self, found: Sequence[tuple[int, Result]], submissions: Sequence[Submission]) -> Sequence[tuple[int, Result]]:
-        """The results, which are in the database from now on."""
+        """Store the results, and return them."""
         if self._store is not None and found:
             self._store.save_all([self._entry(result, submissions[number]) for number, result in found])
         return found

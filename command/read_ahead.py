@@ -10,15 +10,14 @@ from evaluator.submission.model import Submission
 READ_AHEAD = 1000
 READ_AHEAD_S = 0.5
 READ_AHEAD_CHARS = 32 << 20
-"""What is read before the first submission is judged, whichever is reached first, so that a mistake in a problem's file is told before
-anything has been done."""
+"""Limits of what is read before the first submission is judged, so that an error in a problem's file is reported early."""
 BATCH = 64
-"""Submissions that the database is asked about at once."""
+"""Maximum of submissions per query of the database."""
 BATCH_CHARS = 8 << 20
 
 
 def read_ahead(submissions: Iterator[Submission]) -> deque[Submission]:
-    """The first submissions, within the bounds of reading ahead."""
+    """Return the first submissions, up to the limits of reading ahead."""
     head: deque[Submission] = deque()
     start, size = time.monotonic(), 0
     for submission in submissions:
@@ -30,13 +29,13 @@ def read_ahead(submissions: Iterator[Submission]) -> deque[Submission]:
 
 
 def emptied(items: deque[Submission]) -> Iterator[Submission]:
-    """Each item, which is not kept any longer."""
+    """Yield and remove each item."""
     while items:
         yield items.popleft()
 
 
 def batches(submissions: Iterable[Submission]) -> Iterator[list[Submission]]:
-    """Lists of up to BATCH, with BATCH_CHARS of code or little more; the first hold less, so that there is soon something to be judged."""
+    """Lists of up to BATCH submissions, or about BATCH_CHARS of code. The first lists are shorter, so that judging starts soon."""
     source, wanted = iter(submissions), 1
     while first := list(itertools.islice(source, 1)):
         batch, size = first, len(first[0].code)

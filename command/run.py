@@ -35,11 +35,11 @@ class Session:
     place: "MachineChoice"
     problems: "ProblemReader"
     skipped: int = 0
-    """Submissions that had been judged already."""
+    """Number of already judged submissions."""
     counts: Counter[str] = field(default_factory=Counter)
-    """Of what was judged, by status."""
+    """Number of submissions judged in this run, by status."""
     known: Counter[str] = field(default_factory=Counter)
-    """The same of what had been judged already, where `--fail-on` asks for it."""
+    """Already judged submissions by status, with `--fail-on`."""
 
     def __post_init__(self) -> None:
         from command.display import Display
@@ -51,12 +51,12 @@ class Session:
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
         self._skips: list[int] = []
-        """Evaluations of what was skipped, of which the database has not been told."""
+        """Evaluations of skipped submissions that are not yet noted in the database."""
         self._keeping = threading.Lock()
-        """What is rejected is kept by the threads that read, results by the main thread."""
+        """Reading threads store rejected submissions, the main thread stores results."""
 
     def judge(self, submissions: "Found") -> int:
-        """Judge all that is not judged yet; returns the exit code."""
+        """Judge all submissions that are not judged yet. Returns the exit code."""
         from command.checks import why_no_profile
         from evaluator.problem.catalogue import described
 
@@ -67,14 +67,14 @@ class Session:
         for given in self.options.reference:
             self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
-            self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
+            self.display.say("No GPU here: C++ and interpreted Triton run on the CPU. CUDA is only compiled, if there is an nvcc.")
         if self.options.profile and self.options.engine == "local" and (reason := why_no_profile(self.device)):
             self.display.say(f"Nothing will be profiled: {reason}.")
         with self.place.engine(self.store) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
-                interrupted = True  # before there was anything to be judged
+                interrupted = True  # before anything was judged
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
@@ -88,11 +88,11 @@ class Session:
         return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
 
     def _judge_with(self, engine: "Engine", submissions: "Found") -> bool:
-        """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
+        """Judge with this engine, started when the first submission has to be judged. Return whether it was interrupted."""
         from command.read_ahead import emptied, read_ahead
 
         head = read_ahead(submissions)
-        # Loading a problem raises what is wrong with it before anything has been judged or shown.
+        # Check problems first, so that their errors are raised before anything is judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
             self._maker.check(name)
         with self.display.progress(submissions.expected):
@@ -101,7 +101,7 @@ class Session:
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
 
     def _run_engine(self, engine: "Engine", jobs: Iterator["Job"]) -> bool:
-        """Judge the jobs; whether it was interrupted."""
+        """Judge the jobs. Return whether the run was interrupted."""
         from evaluator.job import result_of
         from evaluator.results.category import Category
 
@@ -110,11 +110,11 @@ class Session:
             engine.start()
             self.display.say(f"{self.place.names}, sandbox: {engine.sandbox_level}")
             for arrival in engine.run_together(jobs, self.display.stage):
-                # Once taken they are in flight no longer, so that each has to have its row before the run may end.
+                # Once taken, jobs are not in flight any longer: the run must not end before their rows are stored.
                 with self._interrupts.held():
                     self._keep([(result, job.code, job.first_line) for job, result in arrival.take()])
         except KeyboardInterrupt:
-            # A second Ctrl-C while judges are being ended must not cost what was in flight its row.
+            # A second Ctrl-C while judges end must not prevent the rows of jobs in flight.
             with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                 engine.close()
                 self._keep(
@@ -132,7 +132,7 @@ class Session:
         return False
 
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
-        """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        """Yield the jobs to be judged. Rejected and already judged submissions are handled on the way."""
         from command.read_ahead import batches
         from evaluator.job import rejected
 
@@ -152,7 +152,7 @@ class Session:
         self._note_skipped()
 
     def _failing(self) -> str:
-        """What `--fail-on` finds among all submissions, whether they were judged now or before; empty where it finds nothing."""
+        """Counts of the failures that `--fail-on` finds, among those judged now or before. Empty if none."""
         allowed = {"incorrect": ("correct", "not_evaluated"), "any": ("correct",)}.get(self.options.fail_on, tuple(Status))
         counts = self.counts + self.known
         return ", ".join(f"{count} {status}" for status, count in counts.most_common() if status not in allowed)
@@ -169,7 +169,7 @@ class Session:
             self.known.update(found.status for found in of_ids(self.store, numbers))
 
     def _listed_by(self) -> str:
-        """Words of `assay list` that list what this run has evaluated."""
+        """Arguments of `assay list` that list this run's evaluations."""
         from db import DEFAULT_URL
         from db.address import without_password
 
@@ -177,12 +177,12 @@ class Session:
         return shlex.join(["--run", str(self.store.run_id), *database])
 
     def _note_skipped(self) -> None:
-        """Tell the database what has been skipped since it was last told."""
+        """Note in the database what has been skipped since the last note."""
         skips, self._skips = self._skips, []
         self.store.skip(skips)
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
-        """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
+        """Store results with their sources, in one transaction, then output each. The number is the first line of the source."""
         from db.storage.record import Entry
 
         entries = []

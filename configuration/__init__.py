@@ -1,5 +1,5 @@
 """Options from a file: `assay.toml`, or the table `[tool.assay]` of `pyproject.toml`, in the words of the command line.
 
-Each module imports only what stands before it in this list: `file` · `values` · `options`. All of it is derived from the parsers of the
-command lines, so that a new option needs nothing here. Of the evaluator, it imports `evaluator.results` alone.
+Each module imports only modules earlier in this list: `file` · `values` · `options`. Everything is derived from the parsers of the
+command lines, so a new option needs no change here. Of the evaluator, it imports only `evaluator.results`.
 """

@@ -1,4 +1,4 @@
-"""Finds the file, and reads it."""
+"""Finds and reads the file."""
 
 import os
 import stat
@@ -10,19 +10,19 @@ from typing import Any
 
 FILE, PROJECT_FILE = "assay.toml", "pyproject.toml"
 VARIABLE = "ASSAY_CONFIG"
-"""The environment variable that names the file; where it is empty, none is read."""
+"""The environment variable that names the file. If it is empty, no file is read."""
 
 
 class ConfigurationError(Exception):
-    """The file can't be used; the message names it, and says what is wrong."""
+    """The file can't be used. The message names it and the error."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a file says."""
+    """The contents of a file."""
 
     path: Path
-    """Absolute."""
+    """Absolute path of the file."""
     common: Mapping[str, Any]
     """The keys at the top."""
     tables: Mapping[str, Mapping[str, Any]]
@@ -30,9 +30,9 @@ class Configuration:
 
 
 def find() -> Configuration | None:
-    """What holds here: the file that VARIABLE names, or that of the current folder, or of the nearest parent that has one.
+    """Read the file that VARIABLE names, or that of the current folder, or of the nearest parent that has one.
 
-    `assay.toml` wins over `pyproject.toml`, which counts only with a table `[tool.assay]`. Raises ConfigurationError.
+    `assay.toml` goes before `pyproject.toml`, which counts only with a table `[tool.assay]`. Raises ConfigurationError.
     """
     named = os.environ.get(VARIABLE)
     if named is not None:
@@ -49,7 +49,7 @@ def find() -> Configuration | None:
 
 
 def read(path: Path) -> Configuration | None:
-    """What a file says; None for a `pyproject.toml` without `[tool.assay]`. Raises ConfigurationError."""
+    """Read a file. Returns None for a `pyproject.toml` without `[tool.assay]`. Raises ConfigurationError."""
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
@@ -71,7 +71,7 @@ def read(path: Path) -> Configuration | None:
 
 
 def _planted(path: Path) -> bool:
-    """Whether another user has put it, or a link, into a folder that everybody may write to, such as /tmp."""
+    """Whether another user has put it, or a link to it, into a folder that all users may write to, such as /tmp."""
     try:
         owners, mode = {path.lstat().st_uid, path.stat().st_uid}, path.parent.stat().st_mode
     except OSError:

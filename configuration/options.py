@@ -1,4 +1,4 @@
-"""Gives options their values from the file, where the command line leaves them out."""
+"""Takes the values of options from the file, if the command line omits them."""
 
 import argparse
 import sys
@@ -17,12 +17,12 @@ Parsers = Mapping[str, Callable[[], argparse.ArgumentParser]]
 def use_file(
     parser: argparse.ArgumentParser, words: Sequence[str] | None, command: str | None = None, check: Callable[[], None] | None = None
 ) -> str:
-    """Make the file's values the parser's defaults. Returns a line that says which options hold from which file, or nothing.
+    """Make the file's values the parser's defaults. Returns a line with the file and the options taken from it, or "".
 
-    command: whose table holds. None: the table is that of the parser's command among `words`, and of the keys at the top only the options
-    that all its commands share are taken. check: raises ConfigurationError for what else is wrong with the file.
+    command: the table to use. None: the table of the parser's command in `words`; of the keys at the top, only options that all its
+    commands share are taken. check: raises ConfigurationError for other errors in the file.
 
-    A file that can't be used ends the program with the exit code 2, as mistyped options do.
+    An invalid file ends the program with exit code 2, as mistyped options do.
     """
     if _asks_for_help(sys.argv[1:] if words is None else words):
         return ""
@@ -39,9 +39,9 @@ def use_file(
 
 
 def check_file(sharing: Parsers, apart: Parsers) -> None:
-    """Hold the whole file against all commands. Raises ConfigurationError for the first key or value that none of them takes.
+    """Check the whole file against all commands. Raises ConfigurationError for the first key or value that no command takes.
 
-    sharing: the parsers of the commands that take keys from the top; apart: those of the others. Each is called only if it is needed.
+    sharing: the parsers of the commands that take keys from the top. apart: those of the others. Each is called only if needed.
     """
     found = find()
     if found is None:
@@ -73,12 +73,12 @@ def _check_common(found: Configuration, key: str, value: Any, sharing: Parsers, 
 
 
 def _asks_for_help(words: Sequence[str]) -> bool:
-    """Whether the parser prints its help: `--hel` asks for that too."""
+    """Whether the parser prints its help; `--hel` does so too."""
     return any(word == "-h" or (len(word) > len("--") and "--help".startswith(word)) for word in words)
 
 
 def _given(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> argparse.Namespace:
-    """What the words alone say; mistyped ones end the program."""
+    """Return the options that `words` give. Mistyped ones end the program."""
     with _without_defaults(list(options_of(parser))):
         return parser.parse_known_args(words)[0]
 
@@ -101,7 +101,7 @@ def _apply(found: Configuration, parser: argparse.ArgumentParser, command: str |
     shared = own if command else [action for action in own if action in parser._actions]
     values: dict[argparse.Action, Any] = {}
     for key, value in found.common.items():
-        # What none of them takes is another command's, or is told by `check_file`.
+        # Other keys belong to other commands, or `check_file` reports them.
         if any(name_of(action) == key for action in shared):
             values |= _values(found, key, value, shared, other_kinds=True)
     for key, value in found.tables.get(name, {}).items():
@@ -121,12 +121,12 @@ def _apply(found: Configuration, parser: argparse.ArgumentParser, command: str |
 
 
 def _overruled(parser: argparse.ArgumentParser, action: argparse.Action, given: argparse.Namespace) -> bool:
-    """Whether the command line names the option, or another that excludes it."""
+    """Whether the command line has the option, or another that excludes it."""
     return any(hasattr(given, each.dest) for each in (action, *_rivals(parser, action)))
 
 
 def _rivals(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterator[argparse.Action]:
-    """Options that go without this one."""
+    """Options that exclude this one."""
     for each in parser._actions:
         if isinstance(each, argparse._SubParsersAction):
             for command in each.choices.values():
@@ -139,7 +139,7 @@ def _rivals(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterato
 def _values(
     found: Configuration, key: str, value: Any, actions: Sequence[argparse.Action], where: str = "", *, other_kinds: bool = False
 ) -> dict[argparse.Action, Any]:
-    """The value for each of the options of that name that takes one of its kind; with `other_kinds`, there may be none."""
+    """The value for each option of that name that takes this kind of value. With `other_kinds`, there may be none."""
     named = [action for action in actions if name_of(action) == key]
     if not named:
         raise ConfigurationError(f"{found.path}: {where}{unknown('option', key, map(name_of, actions))}")

@@ -1,4 +1,4 @@
-"""Values of a file, or of a caller in Python, as the command line would have them."""
+"""Converts values of a file, or of a caller in Python, to those of the command line."""
 
 import argparse
 import os
@@ -12,15 +12,15 @@ from evaluator.results.nearest import unknown
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/].*)")
 """A database URL with a relative path."""
 _TAKEN = (argparse._StoreAction, argparse._StoreTrueAction, argparse._AppendAction)
-"""Actions that a value can be given to; others print something and end."""
+"""Actions that take a value. Others print something and end."""
 
 
 class WrongKindError(ValueError):
-    """The option takes no value of this kind; the message says which it takes."""
+    """The option takes no value of this kind. The message names the kind that it takes."""
 
 
 def options_of(parser: argparse.ArgumentParser, only: str | None = None) -> Iterator[argparse.Action]:
-    """The options of a parser and of its commands (or of the command `only`) that a value can be given to."""
+    """The options that take a value, of a parser and of its commands (or of the command `only`)."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
@@ -31,12 +31,12 @@ def options_of(parser: argparse.ArgumentParser, only: str | None = None) -> Iter
 
 
 def name_of(action: argparse.Action) -> str:
-    """The name of an option, without dashes; empty for what is none."""
+    """The name of an option, without dashes; empty for a positional argument."""
     return next((word[2:] for word in action.option_strings if word.startswith("--")), "")
 
 
 def convert(action: argparse.Action, value: Any, folder: Path | None = None) -> Any:
-    """What the command line would make of a value. Relative paths are relative to `folder`, where one is given.
+    """Convert a value as the command line does. Relative paths are relative to `folder`, if given.
 
     Raises WrongKindError, and ValueError for a value that the option refuses.
     """
@@ -67,14 +67,14 @@ def _one(action: argparse.Action, value: Any, metavar: Any, folder: Path | None)
     except argparse.ArgumentTypeError as error:
         raise ValueError(str(error)) from error
     except ValueError as error:
-        raise ValueError(f"{text!r} is not a number that it takes") from error
+        raise ValueError(f"{text!r} is not an allowed number") from error
     if action.choices is not None and found not in action.choices:
         raise ValueError(unknown("value", text, map(str, action.choices)))
     return found
 
 
 def _placed(text: str, is_path: bool, is_database: bool, folder: Path) -> str:
-    """A path, or the database URL of one, as seen from `folder`; `-` is the standard output."""
+    """A path, or a database URL with a path, relative to `folder`. `-` is standard output."""
     if is_path and text != "-":
         return str(folder / os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises for a user without a home
     if is_database and (match := _SQLITE.fullmatch(text)):
