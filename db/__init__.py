@@ -1,12 +1,12 @@
-"""The database of evaluations: tables, migrations, the store, queries, and `python -m db`.
+"""The database of evaluations: tables, migrations, the store, queries, and the command line `python -m db`.
 
 Each module imports only what stands before it in this list:
 `error`, `address`, `connection` · `schema` · `storage` · `upgrade`, `database`, `store` · `queries` and `queue`, apart from each other ·
 `list_options` · `calibrations`, `exchange`, `foreign`, `upkeep` · `frames`, `output` · `__main__`.
-`migrations` is run by `upgrade`. Of the evaluator, `db` imports `evaluator.results` alone.
+`upgrade` runs the `migrations`. Of the evaluator, `db` imports only `evaluator.results`.
 
-From Python, `db.read(url)` is a DataFrame of the evaluations. Nothing is imported here before it is asked for, so that importing the
-package costs nothing.
+From Python, `db.read(url)` returns a DataFrame of the evaluations. It is imported on first use, so that importing the package costs
+nothing.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """`read`, imported when it is asked for."""
+        """`read`, imported on first use."""
         if name != "read":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from db.frames import read

@@ -1,4 +1,4 @@
-"""`python -m db`: asks the database, compares authors, moves evaluations in and out, and looks after the file."""
+"""The database's command line (`assay list`, `show`, `leaderboard`, …; `python -m db`): query, compare, import, export, maintain."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ PROGRAM = "python -m db"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done; 130 for Ctrl-C."""
+    """Returns the exit code: 0; 1 if `check` finds a fault; 2 if something is missing or can't be done; 130 for Ctrl-C."""
     whole, commands = parsers(program)
     use_file(whole, arguments)
     options, unknown = whole.parse_known_args(arguments)
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
         sys.stderr.write(plain_line(str(error)) + "\n")
         return EXIT_USAGE
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; what was stored stays\n")
+        sys.stderr.write("interrupted; stored results are kept\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        # The reader has closed the pipe (`| head`); nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -61,7 +61,7 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
         from db.queries.overall import overall
 
         if options.generalises or options.robust:
-            raise StoreError("--generalises and --robust choose places of single boards, and --overall has none.")
+            raise StoreError("--generalises and --robust can't be used with --overall: they filter the places of single boards.")
         boards = overall(store, _filters(store, options), reduced_precision=reduced)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
     from db.queries.generality import only
@@ -141,7 +141,7 @@ def _history(store: "Store", options: argparse.Namespace) -> int:
 
 
 class _Schema(argparse.Action):
-    """Prints the schema, and ends: no database is needed for that."""
+    """Prints the schema and ends; it needs no database."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> None:
         from db.output.record_schema import FILE
@@ -170,7 +170,7 @@ def _say(text: str) -> int:
 
 
 def _filters(store: "Store", options: argparse.Namespace) -> Filters:
-    """Raises StoreError for a name that the database doesn't hold."""
+    """The filters. Raises StoreError for a name that the database doesn't hold."""
     from db.queries.names import require_known
 
     filters = Filters(**{name: getattr(options, name, None) for name in HELP})
@@ -179,7 +179,7 @@ def _filters(store: "Store", options: argparse.Namespace) -> Filters:
 
 
 def _as_words(options: argparse.Namespace) -> str:
-    """The database and the filters, as words of a command that asks for the same."""
+    """The database and the filters, as words of a command."""
     given = {name: getattr(options, name, None) for name in ("db", *HELP)}
     from db.address import without_password
 
@@ -193,7 +193,7 @@ def _as_words(options: argparse.Namespace) -> str:
 
 def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The whole command line, and each command's part of it by the command's name."""
-    parser = argparse.ArgumentParser(prog=program, description="Asks a database of evaluations, and looks after it.")
+    parser = argparse.ArgumentParser(prog=program, description="Queries and maintains a database of evaluations.")
     url_help = "database (default: %(default)s)"
     parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help=url_help)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -203,47 +203,47 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.add_argument("--json", action="store_true", help="print JSON")
-        # Where it is left out, the one before the command holds.
+        # If omitted, the option before the command holds.
         made.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=url_help % {"default": DEFAULT_URL})
         made.set_defaults(answer=answer, writes=writes)
         return made
 
     board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
     _add_filters(board)
-    board.add_argument("--all", action="store_true", help="every submission, not just each author's best")
+    board.add_argument("--all", action="store_true", help="every submission, not only each author's best")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
-    board.add_argument("--allow-reduced-precision", action="store_true", help="rank reduced precision too, and mark it")
+    board.add_argument("--allow-reduced-precision", action="store_true", help="also rank reduced precision, marked")
     for name, text in ANSWER_HELP.items():
         board.add_argument(f"--{name}", choices=ANSWERS, help=text)
     listing = command("list", _list, "the evaluations themselves, newest first")
     _add_filters(listing, without="protocol")
     add_list_options(listing)
     _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
-    show = command("show", _show, "everything known about one evaluation")
+    show = command("show", _show, "all facts about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
-    show.add_argument("--source", action="store_true", help="print its source too")
-    show.add_argument("--plot", type=Path, metavar="FILE.png|svg", help="draw its times and the device's clock (needs matplotlib)")
-    show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="draw where a wrong output was wrong (needs matplotlib)")
+    show.add_argument("--source", action="store_true", help="also print its source")
+    show.add_argument("--plot", type=Path, metavar="FILE.png|svg", help="plot its times and the device's clock (needs matplotlib)")
+    show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="plot where an output was wrong (needs matplotlib)")
     comparison = command("compare", _compare, "two authors, problem by problem")
     comparison.add_argument("first", metavar="AUTHOR", help="two authors")
     comparison.add_argument("second", metavar="AUTHOR", help="two authors")
     _add_filters(comparison, without="author")
     past = command("history", _history, "all evaluations of one submission")
-    past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
+    past.add_argument("submission", metavar="SUBMISSION", help="its name on the leaderboard")
     export = command("export", _keeping("write_all"), "write all evaluations, or the leaderboards as a page")
-    export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True, help="of the output")
+    export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True, help="output format")
     export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of records")
-    export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    export.add_argument("--output", type=Path, metavar="FILE", help="output file (default: standard output)")
     bring = command("import", _keeping("read_all"), "store what `export --format json` wrote", writes=True)
-    bring.add_argument("file", type=Path, metavar="FILE", help="lines of `export --format json`")
-    bring.add_argument("--kernelbench", action="store_true", help="an eval_results.json, kept as history")
-    bring.add_argument("--level", type=int, metavar="N", help="its level (default: that of the kernels beside it)")
-    bring.add_argument("--author", metavar="NAME", help="whose run it is (default: the name of its folder)")
-    command("gc", _keeping("collect"), "remove what no evaluation refers to, and give the space back", writes=True)
-    checks = command("check", _keeping("check"), "look for damage; exit code 1 where there is some")
+    bring.add_argument("file", type=Path, metavar="FILE", help="output of `export --format json`")
+    bring.add_argument("--kernelbench", action="store_true", help="FILE is an eval_results.json")
+    bring.add_argument("--level", type=int, metavar="N", help="its level (default: from the kernels beside it)")
+    bring.add_argument("--author", metavar="NAME", help="its author (default: its folder's name)")
+    command("gc", _keeping("collect"), "remove unused rows, and free their space", writes=True)
+    checks = command("check", _keeping("check"), "look for damage; exit code 1 if there is any")
     checks.add_argument("--deep", action="store_true", help="read all evaluations and hash all sources")
-    checks.add_argument("--repair", action="store_true", help="derive what follows from the evaluations")
+    checks.add_argument("--repair", action="store_true", help="rebuild derived data from the evaluations")
     return parser, commands.choices
 
 

@@ -1,4 +1,4 @@
-"""Where a database is: a SQLite file or a PostgreSQL server, named by a SQLAlchemy URL."""
+"""The address of a database: a SQLite file or a PostgreSQL server, as a SQLAlchemy URL."""
 
 import os
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _POSTGRESQL = "postgresql+psycopg"
 
 @dataclass(frozen=True)
 class Address:
-    """A URL that was understood."""
+    """A parsed URL."""
 
     url: URL
     path: Path | None
@@ -24,7 +24,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises StoreError for what is no URL, or names a database that can't be used."""
+        """Parse a URL. Raises StoreError for an invalid one, or a database that can't be used."""
         try:
             url = make_url(text)
         except ArgumentError as error:
@@ -35,7 +35,7 @@ class Address:
             raise StoreError(f"{url.drivername} databases are not supported. Write sqlite:///FILE or {_POSTGRESQL}://HOST/NAME.")
         if not url.database or url.database.startswith((":memory:", "file:")):
             raise StoreError(
-                f"A result must outlive the process, so the database is a plain file: write sqlite:///FILE, for example {DEFAULT_URL}."
+                f"Results must outlive the process, so the database must be a plain file: write sqlite:///FILE, for example {DEFAULT_URL}."
             )
         return cls(url, Path(url.database))
 
@@ -46,17 +46,17 @@ class Address:
 
     @property
     def exists(self) -> bool:
-        """Whether the SQLite file is there; a server's database is taken to be."""
+        """Whether the SQLite file exists; a server's database is assumed to exist."""
         return self.path is None or self.path.exists()
 
     def check(self, read_only: bool) -> None:
-        """Raises StoreError where a SQLite file can't be opened for a reason that a user can do something about."""
+        """Raises StoreError if a SQLite file can't be opened for a reason that the user can fix."""
         if self.path is not None:
             _check_file(self.path, read_only)
 
 
 def without_password(word: str) -> str:
-    """A word of a command, as people may see it: the URL of a database without its password."""
+    """A word of a command line, without the password if it is a database's URL."""
     if "://" not in word:
         return word
     name, separator, url = word.rpartition("=") if word.startswith("--") else ("", "", word)
@@ -76,7 +76,7 @@ def _check_file(path: Path, read_only: bool) -> None:
         if not path.exists():
             raise StoreError(f"There is no database {path}. Evaluate something first (assay judge PATH), or name another file with --db.")
         return
-    # SQLite keeps its log and lock beside the file, so that the folder has to be writable too.
+    # SQLite keeps its log and lock beside the file, so the folder must be writable too.
     for needed in (folder, path) if path.exists() else (folder,):
         if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             raise StoreError(f"{needed} can't be written. Change its permissions, or name a file elsewhere with --db.")

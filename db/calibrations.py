@@ -1,4 +1,4 @@
-"""Calibrations in the database: one in, and those of some devices out."""
+"""Stores calibrations, and reads the newest ones of given devices."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ _FIELDS = ("device_id", "device_name", "driver", "torch", "measured_at", "repeti
 
 
 def save(store: Store, calibration: Calibration) -> int:
-    """Store a calibration, beside the earlier ones; its id. Raises StoreError."""
+    """Store a calibration and return its id. Earlier ones are kept. Raises StoreError."""
     with store.change() as connection:
         values = {name: getattr(calibration, name) for name in _FIELDS}
         number = connection.execute(insert(CalibrationRow).values(values).returning(CalibrationRow.id)).scalar_one()
@@ -21,7 +21,7 @@ def save(store: Store, calibration: Calibration) -> int:
 
 
 def newest(store: Store, device_ids: Collection[str]) -> tuple[Calibration, ...]:
-    """The newest calibration of each of these devices under each software, the newest of all first. Raises StoreError."""
+    """The newest calibration of each of these devices with each software, newest first. Raises StoreError."""
     row = CalibrationRow
     query = select(row.id, *(getattr(row, name) for name in _FIELDS)).where(row.device_id.in_(device_ids))
     found: dict[tuple[object, ...], Calibration] = {}

@@ -1,4 +1,4 @@
-"""Connections: what is set on each, how transactions begin, and what an error of the database means for a user."""
+"""Connections: their settings, how transactions begin, and what a database error means for the user."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from db.address import Address
 from db.error import StoreError
 
 BUSY_TIMEOUT_S = 30.0
-"""How long one process waits for another's write."""
+"""Seconds that a process waits for another's write."""
 CONNECT_TIMEOUT_S = 10
-"""How long a server may take to answer."""
+"""Seconds that a server may take to answer."""
 BESIDE = "beside"
-"""Value of the option `write` for changes that touch no evaluations: they need not wait until others have stored some."""
+"""Value of the option `write` for changes that touch no evaluations: they don't wait for writers of evaluations."""
 _WRITERS_LOCK = 0x417373617900
-"""Key of the advisory lock that PostgreSQL's writers hold one after another; any number would do."""
+"""Key of the advisory lock that PostgreSQL's writers hold in turn; an arbitrary number."""
 
 
 def make_engine(address: Address) -> Engine:
-    """An engine whose transactions can be trusted: durable, foreign keys on, one writer at a time. Nothing is connected yet.
+    """An engine with safe transactions: durable, foreign keys on, one writer at a time. It does not connect yet.
 
-    With the execution option `write`, a transaction waits for its turn when it begins; where that is BESIDE, only as far as the database
-    itself asks for it. Raises StoreError where the driver is missing.
+    With the execution option `write`, a transaction waits for its turn when it begins; with the value BESIDE it waits only for the
+    database's own locks. Raises StoreError if the driver is missing.
     """
     if address.path is not None:
         engine = create_engine(address.url, connect_args={"timeout": BUSY_TIMEOUT_S})
@@ -40,7 +40,7 @@ def make_engine(address: Address) -> Engine:
 
 
 def _configure_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
-    """Runs on every new connection. Transactions are begun by `_begin_sqlite`: the driver's own way begins them too late."""
+    """Configure a new connection. `_begin_sqlite` begins transactions, because the driver itself begins them too late."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -49,12 +49,12 @@ def _configure_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: one that began as a reader and then writes fails at once when another was faster.
+    # A writer takes the lock at once: a reader that starts to write fails if another writer was faster.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
 
 
 def _begin_postgresql(connection: Connection) -> None:
-    """Writers go one by one here too: what follows from the evaluations of a submission is derived from all of them."""
+    """Writers take turns here too: derived values depend on all evaluations of a submission."""
     write = connection.get_execution_options().get("write")
     if write:
         connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S:.0f}s'"))
@@ -65,13 +65,13 @@ def _begin_postgresql(connection: Connection) -> None:
 
 
 def cause(error: SQLAlchemyError) -> str:
-    """The database's own words, on one line."""
+    """The database's own message, on one line."""
     words = str(getattr(error, "orig", None) or error).strip()
     return words.splitlines()[0] if words else type(error).__name__
 
 
 def is_outage(error: SQLAlchemyError) -> bool:
-    """Whether the database is at fault rather than the row: a full disk, a lock, a lost server."""
+    """Whether the database is at fault (a full disk, a lock, a lost server), and not the row."""
     name = type(getattr(error, "orig", None)).__name__
     return isinstance(error, DBAPIError) and (error.connection_invalidated or name in _OUTAGES) and "constraint" not in cause(error)
 
@@ -102,6 +102,6 @@ _WAYS_OUT = {
 
 
 def way_out(error: SQLAlchemyError) -> str:
-    """What to do about it, in one sentence."""
+    """One sentence about how to fix it."""
     words = cause(error)
     return next((way for sign, way in _WAYS_OUT.items() if sign in words), "Name another database with --db.")

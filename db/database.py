@@ -1,4 +1,4 @@
-"""An open database: its connections, its transactions, and the errors that they raise."""
+"""An open database: connections, transactions, and their errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Closes every connection; the database can't be used afterwards."""
+        """Close all connections; the database can't be used afterwards."""
         self._engine.dispose()
 
     @property
@@ -43,7 +43,7 @@ class Database:
     def path(self) -> Path:
         """The file of a SQLite database. Raises StoreError for a server's."""
         if self._address.path is None:
-            raise StoreError(f"{self.name} is no file.")
+            raise StoreError(f"{self.name} is not a file.")
         return self._address.path
 
     @property
@@ -52,7 +52,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection for queries, which all see the same state. Raises StoreError for errors of the database."""
+        """A connection for queries, which all see the same state. Raises StoreError for database errors."""
         try:
             with self._engine.connect() as connection:
                 yield connection
@@ -61,9 +61,9 @@ class Database:
 
     @contextmanager
     def change(self, *, beside: bool = False) -> Iterator[Connection]:
-        """A connection whose changes are stored all together, or none where the body raises. Raises StoreError.
+        """A connection whose changes are all stored, or none if the body raises. Raises StoreError.
 
-        beside: no evaluation is changed, so that this need not wait until others have stored some.
+        beside: no evaluation is changed, so this does not wait for writers of evaluations.
         """
         try:
             with self._write(beside) as connection:
@@ -82,9 +82,9 @@ class Database:
         return StoreError(f"{self.name} can't be written: {cause(error)}. {way_out(error)}")
 
     def compact(self) -> None:
-        """Gives unused space back and brings the planner's figures up to date. Raises StoreError."""
+        """Free unused space, and update the query planner's statistics. Raises StoreError."""
         statements = ("ANALYZE", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if self._address.path is not None else ("VACUUM ANALYZE",)
-        # These run outside a transaction, so that the connection is not given back to be used as the others are.
+        # These run outside a transaction, so the connection is not returned to the pool.
         raw = self._engine.raw_connection()
         try:
             if self._address.path is None:

@@ -1,5 +1,5 @@
-"""The one error that the database raises."""
+"""The database's error."""
 
 
 class StoreError(Exception):
-    """The database can't be used or a row can't be stored; the message names the cause and the way out."""
+    """The database can't be used or a row can't be stored; the message names the cause and the fix."""

@@ -1,7 +1,7 @@
-"""Evaluations out of the database and into it.
+"""Exports and imports evaluations.
 
-`json` is the form that loses nothing: one object a line with all that is known of an evaluation, history included, which `import_lines`
-reads again. `csv` and `parquet` are tables for other tools, one row an evaluation, without evidence and sources.
+`json` is lossless: one object per line with all data of an evaluation, history included, which `import_lines` reads. `csv` and
+`parquet` are tables for other tools: one row per evaluation, without evidence and sources.
 """
 
 import csv
@@ -57,12 +57,12 @@ COLUMNS: dict[str, str] = {
 }
 """Columns of a table, with their Arrow types."""
 _FROM_EVIDENCE = ("generalises", "robust")
-"""The last columns, which have to be read out of the evidence."""
+"""The last columns, which are read from the evidence."""
 _STORED = tuple(name for name in COLUMNS if name not in _FROM_EVIDENCE)
 
 
 def export_json(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
-    """Writes all evaluations, one JSON object a line; returns how many. Raises StoreError."""
+    """Write all evaluations, one JSON object per line; returns their number. Raises StoreError."""
     count = 0
     for stored in store.each():
         file.write(_line(stored).encode("ascii") + b"\n")
@@ -72,7 +72,7 @@ def export_json(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
 
 
 def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
-    """Writes a header and a row for each evaluation. Raises StoreError.
+    """Write a header and one row per evaluation. Raises StoreError.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
     """
@@ -89,7 +89,7 @@ def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
 
 
 def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
-    """Writes a Parquet file. Raises StoreError, also where pyarrow is not installed."""
+    """Write a Parquet file. Raises StoreError, also if pyarrow is not installed."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -107,16 +107,16 @@ def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
 
 
 def import_lines(store: Store, path: Path, name: str | None = None) -> tuple[int, int]:
-    """Stores the evaluations of a file that `export_json` wrote, but for those that are stored already.
+    """Store the evaluations of a file that `export_json` wrote, without those already stored.
 
-    Returns how many the file has and how many were added. A file with a line that can't be read is refused whole. Raises StoreError,
-    which calls the file by `name`, where one is given.
+    Returns the numbers of evaluations in the file, and of those added. One unreadable line rejects the whole file. Raises StoreError,
+    whose message names the file `name`, if given.
     """
     return count_lines(path, name), store_lines(store, path, name)
 
 
 def count_lines(path: Path, name: str | None = None, tell: Tell = untold) -> int:
-    """How many evaluations a file has, of which `import_lines` can read each. Raises StoreError for one that it can't."""
+    """Number of evaluations in a file. Raises StoreError for a line that `import_lines` can't read."""
     count = 0
     for _ in _items(path, name):
         count += 1
@@ -125,7 +125,7 @@ def count_lines(path: Path, name: str | None = None, tell: Tell = untold) -> int
 
 
 def store_lines(store: Store, path: Path, name: str | None = None, tell: Tell = untold) -> int:
-    """Stores those that are not stored already, and returns how many that were. Raises StoreError."""
+    """Store the evaluations that are not stored yet, and return their number. Raises StoreError."""
     added, items = 0, _items(path, name)
     while batch := list(islice(items, _BATCH)):
         added += store.add_missing(batch)
@@ -134,7 +134,7 @@ def store_lines(store: Store, path: Path, name: str | None = None, tell: Tell = 
 
 
 def rows(store: Store, where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-    """The values of COLUMNS, of all evaluations that meet the conditions, oldest first. Raises StoreError."""
+    """The values of COLUMNS for all evaluations that meet the conditions, oldest first. Raises StoreError."""
     for *values, evidence in store.summaries((*_STORED, "evidence"), where):
         told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
         yield *values, told.generalises, told.robust

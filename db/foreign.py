@@ -1,7 +1,7 @@
-"""What other harnesses have said of submissions: kept beside the evaluations as history, and never ranked or counted.
+"""Verdicts of other harnesses: kept beside the evaluations as history, and never ranked or counted.
 
-KernelBench's `eval_results.json` lies in the folder of a run, `runs/NAME/`, beside the kernels that it speaks of. What was known when it
-was written is kept as it is; what is the same as a row that is there already is not stored again.
+KernelBench's `eval_results.json` is in the folder of a run, `runs/NAME/`, beside the kernels that it judges. Its entries are stored
+unchanged. An entry that equals a stored row is not stored again.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from evaluator.results.submission_name import submission_name
 
 KERNELBENCH = "kernelbench"
 KERNEL_FILE = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})(?:_kernel\.py)?")
-"""What its runs call a submission."""
+"""Form of a submission's name in its runs."""
 _LOOKUP = 500
 
 
@@ -47,9 +47,9 @@ class ForeignHistoryRow:
 
 
 def import_kernelbench(store: Store, file: Path, level: int | None = None, author: str | None = None) -> tuple[int, int]:
-    """Stores what an `eval_results.json` says; returns how many verdicts it has and how many were added.
+    """Store the verdicts of an `eval_results.json`; returns the numbers of verdicts in it, and of those added.
 
-    The level is that of the kernels beside it where it is not given, and the author the folder's name. Raises StoreError.
+    Default level: that of the kernels beside it; default author: the folder's name. Raises StoreError.
     """
     try:
         said = verdicts(file)
@@ -70,7 +70,7 @@ def import_kernelbench(store: Store, file: Path, level: int | None = None, autho
 
 
 def foreign_history(store: Store, submission: str) -> tuple[ForeignHistoryRow, ...]:
-    """What other harnesses said of a submission, in the order in which it was imported. Raises StoreError."""
+    """Other harnesses' verdicts on a submission, in the order of import. Raises StoreError."""
     row = ForeignRow
     names = ForeignHistoryRow.__slots__
     with store.read() as connection:
@@ -85,7 +85,7 @@ def _level_beside(folder: Path) -> int:
     levels = {int(level) for level, _, _ in _kernels(folder)}
     if len(levels) != 1:
         told = f"of levels {', '.join(map(str, sorted(levels)))}" if levels else "missing"
-        raise StoreError(f"{folder}: kernels beside the file are {told}; say which level it is of with --level")
+        raise StoreError(f"{folder}: kernels beside the file are {told}; give the file's level with --level")
     return levels.pop()
 
 

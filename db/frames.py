@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CATEGORICAL = frozenset({"author", "problem", "case", "precision", "protocol", "device", "device_name", "status", "category"})
 CATEGORICAL |= {"evaluator_version", "sandbox", "generalises", "robust"}
-"""Columns of few values, each of them in many rows."""
+"""Columns with few different values."""
 _TYPES = {INTEGER: "Int64", NUMBER: "float64", FLAG: "bool", MOMENT: "datetime64[us, UTC]"}
 
 
@@ -40,10 +40,10 @@ def read(
 ) -> "pandas.DataFrame":
     """The evaluations of a database, history included, one row each, in the order in which they were stored.
 
-    Columns are those of `export --format parquet`, with their types; names of few values are categories. The keywords are the filters of
+    Columns and types are those of `export --format parquet`; columns with few values are categories. The keywords are the filters of
     the command `list`; `since` may be a datetime, and `limit` keeps the newest.
 
-    Raises StoreError for a database or a name that is not there, and ImportError where pandas is not installed.
+    Raises StoreError for a missing database or unknown name, and ImportError if pandas is not installed.
     """
     try:
         import pandas

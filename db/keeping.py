@@ -1,4 +1,4 @@
-"""The commands that move evaluations in and out, and look after the file: each returns what is to be printed, and the exit code."""
+"""The commands that import, export and maintain. Each returns the text to print, and the exit code."""
 
 import argparse
 import sys
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from db.store import Store
 
 EXIT_FAULT = 1
-"""`check` has found something."""
+"""Exit code of `check` when it finds a fault."""
 Answer = tuple[str, int]
 
 
 def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     """`export`."""
     if options.output is None and options.json:
-        raise StoreError("--json tells what was written, so that the export itself needs a file: --output FILE.")
+        raise StoreError("With --json, also give --output FILE: --json prints what was written.")
     with long_work("Writing", store.count(), beside_output=options.output is None) as work:
         if options.output is None:
             _write(store, options.format, sys.stdout.buffer, work.advance)
             sys.stdout.flush()
             return "", 0
-        # A file that is there already stays whole until the new one is.
+        # An existing file is replaced only when the new one is complete.
         unfinished = options.output.with_name(options.output.name + ".part")
         try:
             with unfinished.open("wb") as file:
@@ -62,7 +62,7 @@ def read_all(store: "Store", options: argparse.Namespace) -> Answer:
         with long_work("Storing", read) as work:
             added = exchange.store_lines(store, options.file, tell=work.advance)
     told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
-    return report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n", 0
+    return report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were already stored\n", 0
 
 
 def collect(store: "Store", options: argparse.Namespace) -> Answer:
@@ -70,7 +70,7 @@ def collect(store: "Store", options: argparse.Namespace) -> Answer:
     with long_work("Removing", upkeep.COLLECT_STEPS) as work:
         removed = upkeep.collect(store, work.advance)
     went = ", ".join(f"{count} {table}" for table, count in removed.items() if count) or "nothing"
-    return report.dump({"removed": removed}) if options.json else f"removed without use: {went}\n", 0
+    return report.dump({"removed": removed}) if options.json else f"removed unused rows: {went}\n", 0
 
 
 def check(store: "Store", options: argparse.Namespace) -> Answer:
@@ -82,6 +82,6 @@ def check(store: "Store", options: argparse.Namespace) -> Answer:
     code = EXIT_FAULT if faults else 0
     if options.json:
         return report.dump({"ok": not faults, "faults": faults, "evaluations": store.count(), "waiting": spooled}), code
-    told = [*faults, *(f"{path} waits for the next run, or belongs to one under way" for path in spooled)]
+    told = [*faults, *(f"{path} waits for the next run to import it, or belongs to a run under way" for path in spooled)]
     told.append(f"{store.count()} evaluations: {f'{len(faults)} faults' if faults else 'no fault'}")
     return "".join(plain_line(line) + "\n" for line in told), code

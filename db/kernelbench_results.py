@@ -1,4 +1,4 @@
-"""The verdicts of KernelBench's own evaluation, read from its `eval_results.json`."""
+"""Reads the verdicts of KernelBench's own evaluation from its `eval_results.json`."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from db.error import StoreError
 
 
 class _Verdict(BaseModel):
-    """What `eval_results.json` has of one sample."""
+    """One sample in `eval_results.json`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -26,20 +26,20 @@ class _Verdict(BaseModel):
 
 @dataclass(frozen=True)
 class ForeignVerdict:
-    """What KernelBench's own evaluation said of one sample."""
+    """The verdict of KernelBench's own evaluation on one sample."""
 
     problem_id: int
     sample_id: int
     compiled: bool
     correct: bool
     runtime_ms: float | None
-    """None where it was not timed."""
+    """None if it was not timed."""
     details: dict[str, Any]
-    """`metadata` and `runtime_stats`, as they are."""
+    """`metadata` and `runtime_stats`, unchanged."""
 
 
 def verdicts(file: Path) -> list[ForeignVerdict]:
-    """What an `eval_results.json` says, in its own order: under each problem's number one sample, or a list of them.
+    """The verdicts of an `eval_results.json`, in its order: under each problem's number one sample, or a list of them.
 
     Raises StoreError and OSError.
     """
@@ -62,13 +62,13 @@ def verdicts(file: Path) -> list[ForeignVerdict]:
 
 
 def _number(text: str) -> float | str:
-    """A number beyond all others is kept as it is written: no JSON of ours could hold it."""
+    """An infinite number is kept as text, because our JSON can't hold it."""
     number = float(text)
     return number if math.isfinite(number) else text
 
 
 def _foreign(problem_id: int, said: _Verdict) -> ForeignVerdict:
-    # Its runtime is -1 where nothing was timed.
+    # Its runtime is -1 if nothing was timed.
     runtime_ms = said.runtime if 0 < said.runtime < 1e300 else None
     details = {"metadata": said.metadata, "runtime_stats": said.runtime_stats}
     return ForeignVerdict(problem_id, said.sample_id, said.compiled, said.compiled and said.correctness, runtime_ms, details)

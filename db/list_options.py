@@ -1,4 +1,4 @@
-"""What `list` chooses by besides names. Nothing heavy is imported here."""
+"""Filters of `list` besides names. Nothing heavy is imported here."""
 
 import argparse
 import re
@@ -8,7 +8,7 @@ from evaluator.results.category import Category, Status
 from evaluator.results.nearest import unknown
 
 SHOWN = 20
-"""Evaluations that are listed where `--limit` doesn't say."""
+"""Evaluations that are listed without `--limit`."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -16,11 +16,11 @@ def add_list_options(command: argparse.ArgumentParser) -> None:
     """The options of `list` that no other command has."""
     add = command.add_argument
     statuses, categories = list(Status), list(Category)
-    add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only these: {', '.join(statuses)}")
+    add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only this status: {', '.join(statuses)}")
     add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only this category, as in timeout")
-    add("--run", metavar="N", help="only this run's, by its number, or `last`")
-    add("--since", type=_since, metavar="WHEN", help="only since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
-    add("--limit", type=_positive, default=SHOWN, metavar="N", help="as many at the most (default: %(default)s)")
+    add("--run", metavar="N", help="only this run: its number, or `last`")
+    add("--since", type=_since, metavar="WHEN", help="only since: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
+    add("--limit", type=_positive, default=SHOWN, metavar="N", help="at most N (default: %(default)s)")
 
 
 def status_of(text: str) -> Status:
@@ -43,13 +43,13 @@ def _since(text: str) -> datetime:
 
 
 def moment_of(text: str) -> datetime:
-    """So long ago (`90m`, `12h`, `7d`), or at a time of ISO 8601, in UTC where it names no zone. Raises ValueError for any other text."""
+    """Return the time of `90m`, `12h` or `7d` ago, or of an ISO 8601 text (UTC by default). Raises ValueError for other texts."""
     try:
         if ago := re.fullmatch(r"(\d{1,6})([mhd])", text):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{text!r} is no time: 90m, 12h, 7d, 2026-05-01 and 2026-05-01T12:00 are") from error
+        raise ValueError(f"invalid time {text!r}; use 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00") from error
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

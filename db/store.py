@@ -1,7 +1,7 @@
 """The store saves evaluations and reads them back.
 
-A saved evaluation is on disk when `save` returns, and any number of processes may save at once. What the database does not take, because
-its disk is full or it is gone, is kept in a spool file (`db.storage.spool`) and imported by the next store that is opened for writing.
+A saved evaluation is on disk when `save` returns, and any number of processes may save at once. If the database is gone or its disk is
+full, evaluations go to a spool file (`db.storage.spool`), which the next store that is opened for writing imports.
 """
 
 import logging
@@ -36,9 +36,9 @@ __all__ = ["DEFAULT_URL", "Entry", "EvaluationKey", "Store", "StoreError", "Stor
 logger = logging.getLogger(__name__)
 
 LOOKUP = 500
-"""Submissions that are asked for in one query."""
+"""Submissions per query."""
 _PAGE = 20_000
-"""Rows of a few columns that are read at once."""
+"""Rows of a few columns per read."""
 
 
 class Store(Database):
@@ -53,15 +53,15 @@ class Store(Database):
         self._dimensions = Dimensions()
         self._environments: dict[str, dict[str, Any]] = {}
         self.recovered = 0
-        """How many results of earlier runs came from a spool file when this store was opened."""
+        """Number of earlier runs' results imported from spool files when this store was opened."""
 
     @classmethod
     def open(cls, url: str = DEFAULT_URL, *, read_only: bool = False, history: History = HISTORY) -> Self:
-        """Opens the database that a SQLAlchemy URL names, and brings its tables up to date.
+        """Open the database of a SQLAlchemy URL, and bring its tables up to date.
 
-        A SQLite file that is not there is created, unless `read_only`.
+        A missing SQLite file is created, unless `read_only`.
 
-        Raises StoreError where that can't be done: no such folder, no permission, no server, not a database, a newer version's database.
+        Raises StoreError if that fails: no such folder, no permission, no server, not a database, a newer version's database.
         """
         address = Address.parse(url)
         address.check(read_only)
@@ -82,7 +82,7 @@ class Store(Database):
         return store
 
     def close(self) -> None:
-        """Closes every connection; the store can't be used afterwards."""
+        """Close all connections; the store can't be used afterwards."""
         if self._run_id is not None:
             self._note_run("the end of the run", finished_at=datetime.now(UTC))
             self._run_id = None
@@ -90,11 +90,11 @@ class Store(Database):
         super().close()
 
     def start_run(self, words: Sequence[str], expected: int | None = None) -> None:
-        """Begins a run: all that is saved from now on belongs to it, until the store is closed. Raises StoreError.
+        """Begin a run: all evaluations saved until the store is closed belong to it. Raises StoreError.
 
-        words: of the command; passwords in them are not stored.
+        words: the command's words; passwords in them are not stored.
 
-        expected: how many submissions the run will come to, where that is known; `expect` corrects it later.
+        expected: number of the run's submissions, if known; `expect` corrects it later.
         """
         command = RunCommand(tuple(map(without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
@@ -102,15 +102,15 @@ class Store(Database):
 
     @property
     def run_id(self) -> int | None:
-        """The number of the run that `start_run` has begun."""
+        """Number of the run begun by `start_run`."""
         return self._run_id
 
     def expect(self, count: int | None) -> None:
-        """Stores how many submissions the run comes to, for those who follow it. A failure is only logged."""
+        """Store the number of the run's submissions, to show its progress. A failure is only logged."""
         self._note_run("how much the run has to do", expected=count)
 
     def skip(self, evaluation_ids: Sequence[int]) -> None:
-        """Stores the evaluations that those submissions have which had been judged already. A failure is only logged."""
+        """Store the evaluations of already judged submissions. A failure is only logged."""
         skips = [{"run_id": self._run_id, "evaluation_id": number} for number in dict.fromkeys(evaluation_ids)]
 
         def note(connection: Connection) -> None:
@@ -131,26 +131,26 @@ class Store(Database):
             with self.change() as connection:
                 change(connection)
         except StoreError as error:
-            # Where results could not be stored either, that has been told, and is what matters.
+            # If results could not be stored either, that was reported, and matters more.
             logger.log(logging.INFO if self._refused else logging.WARNING, "%s could not be stored: %s", what, error)
 
     def save(self, result: Result, source: str, problem_source: str | None = None) -> int:
-        """Stores one evaluation in one transaction and returns its id; it is durable when this returns.
+        """Store one evaluation in one transaction and return its id; it is durable when this returns.
 
-        Rows that were stored before are kept as history.
+        Earlier rows are kept as history.
 
-        `source` is cut at `MAX_SOURCE_BYTES`. Text that is not valid Unicode is stored with escapes in place of what can't be.
+        `source` is cut at `MAX_SOURCE_BYTES`. Invalid Unicode in a text is stored as escapes.
 
-        Raises StoreError where the row can't be written. Where the row itself is at fault, nothing of it is stored; otherwise it
+        Raises StoreError if the row can't be written. If the row itself is at fault, nothing of it is stored; otherwise it
         is in a spool file, and the message says so.
         """
         return self.save_all([Entry(result, source, problem_source)])[0]
 
     def save_all(self, entries: Iterable[Entry], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
-        """As `save`, all in one transaction: what costs most, waiting for the disk, is paid once. Returns the ids in the order given.
+        """As `save`, all in one transaction: waiting for the disk, which costs most, happens once. Returns the ids in the given order.
 
-        also: what else belongs to the transaction, called with its connection and the ids; what it raises takes all back. With it nothing
-        is kept in a spool file, which would have half of the transaction only.
+        also: a further part of the transaction, called with the connection and the ids; its exceptions roll all back. With it there is no
+        spool file, which would hold only half of the transaction.
         """
         items = [_storable(entry) for entry in entries]
         if not items:
@@ -182,7 +182,7 @@ class Store(Database):
                     self._dimensions.forget()
                     if not remembered:
                         raise
-                    # Somebody may have removed what this store remembers.
+                    # Another process may have removed rows that this store remembers.
                     numbers = transaction()
             except BaseException:
                 self._dimensions.drop()
@@ -200,7 +200,7 @@ class Store(Database):
         return StoreError(f"{failure} {len(items)} result(s) are kept in {kept}, which the next run imports.")
 
     def add_missing(self, items: Sequence[Entry]) -> int:
-        """Stores what is not stored yet, all in one transaction; returns how many that were. Raises StoreError."""
+        """Store all that are not stored yet, in one transaction; returns their number. Raises StoreError."""
         items = [_storable(item) for item in items]
         digests = [rows.digest(item.result) for item in items]
         with self.change() as connection:
@@ -213,13 +213,13 @@ class Store(Database):
         return len(missing)
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:
-        """The evaluation with this id; None where there is none. Raises StoreError where this version can't read it."""
+        """The evaluation with this id, or None. Raises StoreError if this version can't read it."""
         with self.read() as connection:
             row = connection.execute(ONE, {"number": evaluation_id}).mappings().one_or_none()
             return None if row is None else stored(connection, row)
 
     def each(self, after: int = 0) -> Iterator[StoredEvaluation]:
-        """All evaluations, history included, in the order in which they were stored. Raises StoreError."""
+        """All evaluations, history included, in the order of storing. Raises StoreError."""
         while True:
             with self.read() as connection:
                 query = everything().where(EvaluationRow.id > after).order_by(EvaluationRow.id).limit(LOOKUP)
@@ -230,16 +230,16 @@ class Store(Database):
             after = found[-1].id
 
     def count(self) -> int:
-        """How many evaluations there are, history included."""
+        """Number of evaluations, history included."""
         with self.read() as connection:
             return connection.execute(select(func.count()).select_from(EvaluationRow)).scalar_one()
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> dict[EvaluationKey, int]:
-        """Those of the keys that need not be judged again, each with the id of its evaluation.
+        """The keys that need not be judged again, each with the id of its evaluation.
 
-        The cost is that of the keys asked for, whatever else is stored.
-        Only the latest word on a submission counts: when a file was changed, judged, and changed back, it is judged once more, so that
-        the leaderboard shows what is in the file.
+        The cost depends only on the number of keys.
+        Only a submission's latest evaluation counts: a file that was changed, judged, and changed back is judged again, so that
+        the leaderboard shows the file's current content.
         """
         wanted = set(keys)
         names = iter({key.submission for key in wanted})
@@ -250,7 +250,7 @@ class Store(Database):
         return found
 
     def summaries(self, columns: Sequence[str], where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Columns of all evaluations that meet the conditions, in the order of their ids. Raises StoreError.
+        """Columns of all evaluations that meet the conditions, in the order of ids. Raises StoreError.
 
         columns: named as in `db.storage.reading.summary_columns`.
         """
@@ -279,7 +279,7 @@ class Store(Database):
                 connection.execute(upsert(connection, CategoryRow).on_conflict_do_nothing(), missing)
 
     def _recover(self) -> None:
-        """Imports what runs that have ended left in spool files."""
+        """Import the spool files of ended runs."""
         for path in spool.left_behind(self._address):
             try:
                 with spool.taken(path) as items:

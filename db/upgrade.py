@@ -1,4 +1,4 @@
-"""Brings a database to the newest revision when it is opened, and refuses what it can't read."""
+"""Upgrades a database to the newest revision when it is opened, and refuses one that it can't read."""
 
 import logging
 import sqlite3
@@ -41,11 +41,11 @@ HISTORY = History(Path(__file__).parent / "migrations", REVISIONS)
 
 
 def ensure_current(engine: Engine, address: Address, history: History = HISTORY) -> None:
-    """Creates or upgrades the tables of the database; does nothing where they are current.
+    """Create or upgrade the tables of the database; does nothing if they are current.
 
-    An older SQLite file is first copied to `NAME.bak-REVISION` beside it. Several processes may do this at once: one does the work.
+    An older SQLite file is first copied to `NAME.bak-REVISION` beside it. Of several processes that do this at once, one does the work.
 
-    Raises StoreError for a database of a newer Assay or of something else.
+    Raises StoreError for a database of a newer Assay or of another program.
     """
     with engine.connect() as connection:
         if _revision(connection, address, history) == history.head:
@@ -67,7 +67,7 @@ def ensure_current(engine: Engine, address: Address, history: History = HISTORY)
 
 
 def _revision(connection: Connection, address: Address, history: History) -> str | None:
-    """The revision that the tables are at, None for an empty database."""
+    """The tables' revision; None for an empty database."""
     tables = set(connection.exec_driver_sql(_TABLES[connection.dialect.name]).scalars())
     if not tables:
         return None
@@ -83,7 +83,7 @@ def _revision(connection: Connection, address: Address, history: History) -> str
 
 
 def _use_write_ahead_log(path: Path) -> None:
-    """Switches the file to WAL for good. SQLite does not wait for other connections here, so the wait is ours."""
+    """Switch the file to WAL permanently. SQLite does not wait for other connections here, so this function waits."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -97,7 +97,7 @@ def _use_write_ahead_log(path: Path) -> None:
 
 
 def _back_up(path: Path, revision: str) -> Path:
-    """Copies the database, log included, to the first free name of NAME.bak-REVISION, NAME.bak-REVISION.2, and so on."""
+    """Copy the database, log included, to the first free name of NAME.bak-REVISION, NAME.bak-REVISION.2, and so on."""
     plain = path.with_name(f"{path.name}.bak-{revision}")
     target, number = plain, 1
     while target.exists():
@@ -109,7 +109,7 @@ def _back_up(path: Path, revision: str) -> Path:
 
 
 def _run_migrations(connection: Connection, history: History, tell: Tell) -> None:
-    # Importing Alembic takes longer than all else that opening does, and few openings need it.
+    # Importing Alembic takes longer than the rest of opening, and is rarely needed.
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""Looking after a database: `check` tells what is wrong with it, `collect` removes what nothing refers to any more."""
+"""Maintains a database: `check` finds faults, `collect` removes unused rows."""
 
 import hashlib
 from collections.abc import Iterator
@@ -32,19 +32,19 @@ from evaluator.results.category import Category
 from evaluator.results.pace import Tell, untold
 
 _SHOWN = 5
-"""Examples that are told of one fault."""
+"""Examples named per fault."""
 COLLECT_STEPS = 9
-"""Of `collect`: a table each, and giving the space back."""
+"""Steps of `collect`: one per table, and freeing the space."""
 
 
 def check(store: Store, deep: bool = False, tell: Tell = untold) -> list[str]:
-    """What is wrong, a sentence each; nothing where all is well.
+    """The faults, one sentence each.
 
-    Looks at the file's own structure, at references, and at whether what is kept beside the evaluations follows from them. `deep` also
-    reads every evaluation, of which it tells, and hashes every source. Raises StoreError where the database can't be read at all.
+    Checks the file's structure, the references, and whether the derived values match the evaluations. `deep` also
+    reads every evaluation, with progress, and hashes every source. Raises StoreError if the database can't be read at all.
     """
     with store.read() as connection:
-        # What a damaged file says of its content is worth nothing.
+        # The content of a damaged file is not worth checking.
         damage = list(_structure(connection))
         if damage:
             return damage
@@ -55,15 +55,15 @@ def check(store: Store, deep: bool = False, tell: Tell = untold) -> list[str]:
 
 
 def repair(store: Store) -> None:
-    """Derives anew what follows from the evaluations. Raises StoreError."""
+    """Derive all derived values from the evaluations again. Raises StoreError."""
     with store.change() as connection:
         rebuild(connection)
 
 
 def collect(store: Store, tell: Tell = untold) -> dict[str, int]:
-    """Removes rows that no evaluation refers to, gives the space back, and brings the planner's figures up to date.
+    """Remove rows that no evaluation refers to, free the space, and update the query planner's statistics.
 
-    Returns how many rows went, by table; tells of each of its COLLECT_STEPS. Raises StoreError.
+    Returns the number of removed rows by table; reports each of COLLECT_STEPS. Raises StoreError.
     """
     removed = {}
     with store.change() as connection:
@@ -81,7 +81,7 @@ def waiting(store: Store) -> list[str]:
 
 
 def _unused() -> Iterator[tuple[type[Base], list[Any]]]:
-    """Conditions for rows without use, in the order in which they can go."""
+    """Conditions for unused rows, in the order of removal."""
     row = EvaluationRow
 
     def nobody(column: Any, *others: Any) -> list[Any]:
@@ -103,7 +103,7 @@ def _structure(connection: Connection) -> Iterator[str]:
         return
     try:
         faults = [text for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
-    except DatabaseError as error:  # where the check itself can't go on
+    except DatabaseError as error:  # the check itself can't go on
         faults = [str(error.orig)]
     yield from (f"the file is damaged: {text}" for text in faults)
     if faults:

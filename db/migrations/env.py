@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `db.upgrade` hands over, inside its transaction."""
+"""Alembic's entry: runs the revisions on the connection from `db.upgrade`, inside its transaction."""
 
 from typing import Any
 

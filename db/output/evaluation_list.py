@@ -1,4 +1,4 @@
-"""Evaluations as a table: a line for each, on a screen of 80 columns."""
+"""Evaluations as a table, one line each, for a screen of 80 columns."""
 
 from collections.abc import Sequence
 
@@ -23,9 +23,9 @@ _COLOURS = {Status.CORRECT.value: "green", Status.NOT_EVALUATED.value: "yellow"}
 
 
 def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
-    """A line for each evaluation, id first; `more` tells that there are others. One line where there is none."""
+    """One line per evaluation, id first. `more`: whether there are older ones. A single message if there is none."""
     if not rows:
-        return "The database holds no evaluation that fits.\n"
+        return "No evaluation matches.\n"
     table = Table(_COLUMNS)
     for row in rows:
         submission = row.submission if row.block is None else f"{row.submission} [{row.block}]"

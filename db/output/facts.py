@@ -1,4 +1,4 @@
-"""Parts of the evidence in words, for whatever shows an evaluation: the command line and the pages say the same."""
+"""Parts of the evidence in words, shared by the command line and the pages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """Readings of the device in a row, in one stage; figures are the least and the largest of them, empty where they are not known."""
+    """Consecutive readings of the device in one stage. Figures are their minimum and maximum; empty if not known."""
 
     stage: str
     readings: int
@@ -37,13 +37,13 @@ class Spell:
     temperature_c: str
     power_w: str
     throttled: str
-    """What held its clock, each reason once."""
+    """Reasons that limited its clock, each once."""
     others: int | str
-    """The most processes of others that were seen on it."""
+    """Maximum number of other processes seen on it."""
 
 
 def spells(states: Sequence[DeviceState]) -> Iterator[Spell]:
-    """The readings, those of one stage together."""
+    """The readings, grouped by stage."""
     for stage, group in groupby(states, key=lambda state: state.stage):
         found = list(group)
         sm_clock, memory_clock, temperature, power = (_range([getattr(state, name) for state in found]) for name in _FIGURES)
@@ -58,92 +58,94 @@ def _protocol_text(name: str | None) -> str | None:
 
 
 def timing_facts(timing: TimingEvidence) -> dict[str, object]:
-    """What a time is of, how the timing went, and what was added to it; None stands for what does not apply."""
+    """What a time measures, how the timing went, and what was added to it; None for facts that don't apply."""
     cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
     charged = {
-        "is computed before the call": timing.ahead_ms,
-        "arrives late": max(timing.deferred_ms, timing.arrives_late_ms),
-        "is computed after the answer": timing.background_ms,
-        "the claims leave out": timing.unclaimed_ms,
+        "work before the call": timing.ahead_ms,
+        "late outputs": max(timing.deferred_ms, timing.arrives_late_ms),
+        "work after the output": timing.background_ms,
+        "time missing from the claims": timing.unclaimed_ms,
     }
     facts: dict[str, object] = {
         "protocol": _protocol_text(timing.protocol),
-        "not timed as asked for": timing.fallback or None,
+        "not timed as requested": timing.fallback or None,
         "a side's time": "the lower quartile of its samples" if timing.statistic == "lower_quartile" else None,
         "ended": _ending_text(timing) if timing.stop else None,
-        "beside the times: launching a call takes the host": _host_text(timing),
-        "taken off each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, for its events" if timing.candidate.head_start_ms else None,
-        "kept to the cores": f"{cores}; a thread was found to have left them" if timing.strayed else cores,
+        "host time to launch a call, not included": _host_text(timing),
+        "subtracted from each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, the time of its events"
+        if timing.candidate.head_start_ms
+        else None,
+        "pinned to cores": f"{cores}; a thread had left them" if timing.strayed else cores,
     }
-    facts |= {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
-    facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
+    facts |= {f"added for {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
+    facts |= {f"baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
     if timing.contested is not None:
         other = timing.contested
-        facts["timed twice, since the judge's clock added to the claims; the other time"] = (
+        facts["timed twice, since the judge's clock added to the claims; other time"] = (
             f"{other.runtime_ms:.5g} ms, of which {other.late_ms:.4g} ms were added; baseline {other.baseline_ms:.5g} ms"
         )
-    return facts | {"the baseline counts without the candidate": f"{timing.baseline_ms:.5g} ms" if timing.disturbed else None}
+    return facts | {"baseline without the submission, which counts": f"{timing.baseline_ms:.5g} ms" if timing.disturbed else None}
 
 
 def _host_text(timing: TimingEvidence) -> str | None:
-    """What launching a call on a GPU takes the host, where that is no part of the times; None where it is, and on the CPU."""
-    sides = {"of the submission": timing.candidate, "of the baseline": timing.baseline}
+    """Host time to launch a call on a GPU; None if the times include it, and on the CPU."""
+    sides = {"(submission)": timing.candidate, "(baseline)": timing.baseline}
     told = [f"{side.host_ms:.3g} ms {name}" for name, side in sides.items() if side.host_ms is not None and side.head_start_ms]
     return ", ".join(told) or None
 
 
 def _ending_text(timing: TimingEvidence) -> str:
     """How the timing began and ended."""
-    why = {"precise": "the speedup was known to 1 %", "budget": "the time for it was spent"}.get(timing.stop, timing.stop)
-    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', at the end of which times still changed'}"
-    return f"when {why}: {timing.blocks} blocks of {timing.calls_in_block}, after {began}"
+    why = {"precise": "the speedup was known to 1 %", "budget": "its time budget was spent"}.get(timing.stop, timing.stop)
+    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', after which times still changed'}"
+    return f"when {why}: {timing.blocks} timing blocks of {timing.calls_in_block} calls, after {began}"
 
 
 def shape_words(shape: ShapeEvidence) -> tuple[str, str]:
-    """Which shape was asked for, and what came of it."""
+    """The name of a shape, and its verdict."""
     verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
     return shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)", verdict
 
 
 def inputs_word(changed: ChangedInputsEvidence) -> str:
-    """What came of inputs of another distribution."""
+    """The verdict on inputs of another distribution."""
     return {True: "right", False: "wrong", None: "left out"}[changed.right]
 
 
 def parameters_facts(parameters: ParametersEvidence) -> dict[str, object]:
-    """How the submission came to its parameters; None stands for what does not apply."""
+    """Where the submission's parameters come from; None for facts that don't apply."""
     copied = parameters.source == "copied"
     return {
-        "source": "copied from the reference, by name and shape" if copied else "its own, drawn from the reference's seed",
-        "kept, being equal to one of the reference's of another name": ", ".join(parameters.kept) or None,
-        "its own that the reference has none for": ", ".join(parameters.unmatched) or None,
-        "the reference's that it has none for": ", ".join(parameters.missing) or None,
+        "source": "copied from the reference, by name and shape" if copied else "its own, initialized with the reference's seed",
+        "kept: equal to a reference parameter of another name": ", ".join(parameters.kept) or None,
+        "without a counterpart in the reference": ", ".join(parameters.unmatched) or None,
+        "missing: reference parameters without a counterpart": ", ".join(parameters.missing) or None,
     }
 
 
 def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:
-    """Whether the times are those of an undisturbed device; None stands for what does not apply."""
+    """Whether the device was undisturbed during the timing; None for facts that don't apply."""
     shared = {True: "yes", False: "no", None: "not known"}[conditions.shared]
     first = None
     if conditions.first_runtime_ms is not None:
         first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
     throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
     crowded = "not known" if conditions.crowded is None else percent(conditions.crowded)
-    return {"shared": shared, "clock lowered": throttled, "waits for processors": crowded, "timed twice; the first time": first}
+    return {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "timed twice; first time": first}
 
 
 def light_facts(light: LightEvidence) -> dict[str, object]:
-    """What the speed of light is here, and what it rests on; None stands for what does not apply."""
+    """The speed of light and what it is computed from; None for facts that don't apply."""
     moved = f"{light.moved_bytes / 1e9:.4g} GB" + (f" at {rate_text(light.bytes_per_s, 'B')}" if light.bytes_per_s else "")
     done = f"{light.operations / 1e9:.4g} G" + (f" at {rate_text(light.operations_per_s, 'FLOP')}" if light.operations_per_s else "")
-    ceilings = "measured for this evaluation's judge"
+    ceilings = "measured by this evaluation's judge"
     if light.calibrated_at is not None and light.uncertainty is not None:
         ceilings = f"calibrated {light.calibrated_at.isoformat(sep=' ', timespec='seconds')}, to {percent(light.uncertainty)}"
     return {
         "time of a call": f"{light.light_ms:.5g} ms, bound by {light.bound}",
-        "to be moved": moved,
-        "to be computed": f"{done}{f' of {light.arithmetic}' if light.arithmetic else ''}" if light.operations else None,
-        "both as": "the problem declares" if light.declared else "the inputs' and the answer's size and PyTorch's count of operations say",
+        "bytes to move": moved,
+        "operations to compute": f"{done}{f' of {light.arithmetic}' if light.arithmetic else ''}" if light.operations else None,
+        "from": "the problem's declaration" if light.declared else "the sizes of inputs and output, and PyTorch's count of operations",
         "ceilings": ceilings,
     }
 
@@ -152,11 +154,11 @@ KERNEL_COLUMNS = (
     *("kernel", "of", "ms", "of memory's peak", "of arithmetic's peak", "occupancy", "limited by", "registers", "shared bytes"),
     *("L2 hits", "MB read", "MB written", "instructions", "waits"),
 )
-"""Of the table of a profile."""
+"""Columns of a profile's table."""
 
 
 def kernel_cells(kernel: KernelProfile, side: str) -> list[str]:
-    """The figures of a profiled launch, as KERNEL_COLUMNS name them; empty where they were not measured."""
+    """The cells of a profiled launch, in the order of KERNEL_COLUMNS; empty if not measured."""
 
     def share(value: float | None) -> str:
         return "" if value is None else percent(value)
@@ -176,7 +178,7 @@ def kernel_cells(kernel: KernelProfile, side: str) -> list[str]:
 
 
 def profile_facts(profile: ProfileEvidence) -> dict[str, object]:
-    """What was profiled, and both sides' whole calls; None stands for what does not apply."""
+    """What was profiled, and the whole calls of both sides; None for facts that don't apply."""
     light = profile.light
     needed = None
     if light is not None:
@@ -196,7 +198,7 @@ def _side_text(side: ProfiledSide | None) -> str | None:
     words = [side.outcome] + ([side.remark] if side.remark else [])
     if side.kernels:
         count = f"{len(side.kernels)} kernel{'' if len(side.kernels) == 1 else 's'}"
-        words.append(f"{count}, not all of the call" if side.partial else count)
+        words.append(f"{count}, only a part of the call" if side.partial else count)
     if side.duration_ms is not None:
         words.append(f"{side.duration_ms:.4g} ms")
     if side.moved_bytes is not None:
@@ -207,9 +209,9 @@ def _side_text(side: ProfiledSide | None) -> str | None:
 
 
 def ablation_text(ablation: AblationEvidence) -> str:
-    """What an answer without the submission's own kernels shows; a wrong one is what is expected."""
+    """The result of the check without own kernels; a wrong output is expected."""
     if ablation.still_right:
-        return "still right: the answer does not come from its own kernels"
+        return "still right: the output does not depend on its own kernels"
     observed = f"{ablation.category or 'failed'}: {ablation.message}"
     if ablation.category is not None and CATEGORIES[ablation.category].status is Status.DISQUALIFIED:
         return observed
@@ -217,12 +219,12 @@ def ablation_text(ablation: AblationEvidence) -> str:
 
 
 def own_work_text(own_work: OwnWorkEvidence) -> str:
-    """What own kernels contribute to a call, and whether that is enough."""
-    return f"{own_work.words}{': too little for the answer to be theirs' if own_work.is_too_little else ''}"
+    """The own kernels' share of a call's work, and whether it is enough."""
+    return f"{own_work.words}{': too little to count as their result' if own_work.is_too_little else ''}"
 
 
 def floor_text(floor: FloorEvidence) -> str:
-    """The least time of a call, with what it is made of."""
+    """The minimum time of a call, and its terms."""
     what = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
     if floor.operations:
         what += f", {floor.operations / 1e12:.4g} T operations at {floor.operations_per_s / 1e12:.4g} T/s"

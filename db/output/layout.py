@@ -1,4 +1,4 @@
-"""Headings and tables of the text that the command line prints."""
+"""Headings and tables of the command line's output."""
 
 from rich.console import RenderableType
 from rich.table import Table as RichTable
@@ -8,9 +8,9 @@ from evaluator.results.table import ALWAYS, Column, Table
 from evaluator.results.text import cell
 
 Item = RenderableType | Table
-"""What `evaluator.results.screen.rendered` takes."""
+"""An argument of `evaluator.results.screen.rendered`."""
 _TEXTS = ("message", "cause", "remark", "more", "kernel", "where", "first wrong", "shapes", "inputs")
-"""Columns whose values may be wrapped."""
+"""Columns whose values may wrap."""
 
 
 def heading(title: str) -> Text:
@@ -18,14 +18,14 @@ def heading(title: str) -> Text:
 
 
 def table_of(*columns: str) -> Table:
-    """A table whose first column is the most important one, and its last the least; only what is a text stands above all but the first."""
+    """A table whose columns are in order of importance, the most important one first."""
     last = len(columns)
     importance = {name: ALWAYS if place == 0 else 2 * last if name in _TEXTS else last - place for place, name in enumerate(columns)}
     return Table([Column(name, importance[name], "text" if name in _TEXTS else "whole") for name in columns])
 
 
 def facts_table(facts: dict[str, object]) -> RichTable:
-    """A line for everything that is known."""
+    """One line for each known fact."""
     table = RichTable(box=None, show_header=False, padding=(0, 2))
     for name, value in facts.items():
         if value is not None:

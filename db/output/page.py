@@ -1,6 +1,6 @@
-"""The leaderboards as one HTML file that needs nothing else: no script, no network, readable on a phone, dark or light as the reader's own.
+"""The leaderboards as one self-contained HTML file: no script, no network, readable on a phone, dark or light as the reader's system.
 
-Names and messages come from strangers: every text is escaped, and the page forbids the browser to run or load anything.
+Names and messages come from strangers, so every text is escaped, and the page forbids the browser to run or load anything.
 """
 
 import base64
@@ -32,7 +32,7 @@ nav a { margin-right: 1rem; } footer { margin-top: 2rem; opacity: .75; }
 
 
 def page(store: Store) -> str:
-    """The page, as text. Raises StoreError where the database can't be read."""
+    """The page as text. Raises StoreError if the database can't be read."""
     rows = leaderboard(store)
     made = datetime.now(UTC).isoformat(sep=" ", timespec="minutes")
     parts = [
@@ -73,7 +73,7 @@ def _overall(board: OverallBoard) -> str:
         for row in board.rows
     ]
     title = f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks_text}"
-    note = f"<p>The mean is geometric; an unsolved task counts {FAILURE_SPEEDUP:g} in it.</p>"
+    note = f"<p>The mean is geometric; an unsolved task counts {FAILURE_SPEEDUP:g}.</p>"
     return _table(title, columns, lines) + note
 
 
@@ -125,13 +125,13 @@ def _failures(found: Failures) -> str:
 
 
 def _table(title: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """A dot before a column's name stands for numbers."""
+    """An HTML table. A dot before a column's name marks numbers."""
     classes = [' class="n"' if name.startswith(".") else "" for name in columns]
     head = "".join(f'<th scope="col"{kind}>{_text(name.removeprefix("."))}</th>' for name, kind in zip(columns, classes, strict=True))
     body = "".join(
         "<tr>" + "".join(f"<td{kind}>{_text(value)}</td>" for value, kind in zip(line, classes, strict=True)) + "</tr>\n" for line in lines
     )
-    # The frame scrolls where the screen is narrow, by keyboard too.
+    # On a narrow screen the frame scrolls, also by keyboard.
     frame = f'<div tabindex="0" role="region" aria-label="{_text(title)}">'
     return f"<h2>{_text(title)}</h2>\n{frame}<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
 

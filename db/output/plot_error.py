@@ -1,4 +1,4 @@
-"""Where an output was wrong, as a picture: `python -m db show ID --plot-error FILE.png`. Needs the extra `[plot]` (matplotlib)."""
+"""Draws where an output was wrong: `assay show ID --plot-error FILE.png`. Needs the extra `[plot]` (matplotlib)."""
 
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ from evaluator.results.text import plain_line
 
 MAX_TITLE = 80
 LEVELS = 10
-"""Of wrong patches: `1` to `9`, and what is not finite."""
+"""Levels of wrong patches: `1` to `9`, and not finite."""
 
 
 def plot_error(result: Result, path: Path) -> str:
-    """Write a heat map of each wrong output of the first failed round, and say what was written. Raises StoreError where there is none, and
-    where matplotlib or the file are not to be had."""
+    """Write a heat map of each wrong output of the first failed round; returns a message. Raises StoreError if there is none, matplotlib is
+    missing, or the file can't be written."""
     figure = error_figure(result)
-    count = len(figure.get_axes()) // 2  # each has its bar
+    count = len(figure.get_axes()) // 2  # each map has its own colour bar
     try:
         figure.savefig(path, format="png")
     except OSError as error:
@@ -26,7 +26,7 @@ def plot_error(result: Result, path: Path) -> str:
 
 
 def error_figure(result: Result) -> Any:
-    """The heat maps as a figure of matplotlib's. Raises StoreError as `plot_error`."""
+    """The heat maps as a matplotlib figure. Raises StoreError as `plot_error` does."""
     round_, wrong = _failed(result)
     try:
         from matplotlib.figure import Figure
@@ -44,11 +44,11 @@ def _failed(result: Result) -> tuple[RoundEvidence, list[tuple[ErrorFigures, Err
         pictures = [(figures, figures.error_map) for figures in round_.outputs if figures.error_map is not None]
         if not round_.passed and pictures:
             return round_, pictures
-    raise StoreError("No wrong values were seen in this evaluation: there is no error to plot.")
+    raise StoreError("This evaluation has no wrong values to plot.")
 
 
 def levels(picture: ErrorMap) -> list[list[int]]:
-    """0 for right patches, 1 to 9 by half decades above what is allowed, LEVELS for what is not finite."""
+    """Level of each patch: 0 if right, 1 to 9 in half decades above the tolerance, LEVELS if not finite."""
     return [[0 if mark == "." else LEVELS if mark == "#" else int(mark) for mark in row] for row in picture.rows]
 
 

@@ -1,7 +1,7 @@
-"""A profile as a roofline: how much work there is for each byte of device memory, how fast it is done, and how fast it could be.
+"""A profile as a roofline: work per byte of device memory, the rate of the work, and the limit of that rate.
 
-Work is the problem's operations where the problem has any and all kernels of the call were profiled. The peaks are then the judge's own
-measurements. Otherwise work is the instructions that warps executed, of each kernel ("An Instruction Roofline Model for GPUs", Ding and
+Work is the problem's operations, if the problem has any and all kernels of the call were profiled. The peaks are then the judge's own
+measurements. Otherwise work is the warp instructions of each kernel ("An Instruction Roofline Model for GPUs", Ding and
 Williams, 2019).
 """
 
@@ -14,10 +14,10 @@ from evaluator.results.figures import rate_text
 from evaluator.results.text import plain_line
 
 MAX_KERNELS = 4
-"""Points of one side, the longest kernels."""
+"""Maximum points of one side: its longest kernels."""
 MAX_LABEL = 40
 LEAST_ISSUE_SHARE = 1e-3
-"""From less than this, the peak can't be told."""
+"""Minimum share from which the peak can be computed."""
 _COLOURS = {"submission": "#c2571a", "reference": "#35618f"}
 _MARKERS = "osD^"
 
@@ -29,33 +29,33 @@ class Point:
     side: Literal["submission", "reference"]
     name: str
     per_byte: float
-    """Work for each byte of device memory that moved."""
+    """Work per byte of device memory moved."""
     per_s: float
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Points, and the two limits over them."""
+    """The points and their two limits."""
 
     work: Literal["operations", "instructions"]
     bytes_per_s: float
     peak_per_s: float
     points: tuple[Point, ...]
     needed_per_byte: float | None = None
-    """Of a call that moves no more than the problem needs; None for instructions."""
+    """Work per byte of a call that moves only the bytes that the problem needs; None for instructions."""
 
     @property
     def ridge_per_byte(self) -> float:
-        """Below it memory is the limit, above it arithmetic."""
+        """Work per byte at the ridge: below it memory is the limit, above it arithmetic."""
         return self.peak_per_s / self.bytes_per_s
 
     def limit_per_s(self, per_byte: float) -> float:
-        """The most work in a second, at so much for each byte."""
+        """Maximum work per second at this work per byte."""
         return min(self.bytes_per_s * per_byte, self.peak_per_s)
 
 
 def roofline(profile: ProfileEvidence) -> Roofline | None:
-    """The roofline of a profile; None where too little was measured for one."""
+    """The roofline of a profile; None if too little was measured."""
     return _of_operations(profile) or _of_instructions(profile)
 
 
@@ -109,14 +109,14 @@ def _moved_bytes(kernel: KernelProfile) -> int | None:
 
 
 def _issue_peak(kernel: KernelProfile) -> float | None:
-    """Instructions that the device can issue in a second, at this kernel's clock."""
+    """Instructions that the device can issue per second at this kernel's clock."""
     if not kernel.instructions or not kernel.duration_ms or kernel.issue_share is None or kernel.issue_share < LEAST_ISSUE_SHARE:
         return None
     return kernel.instructions / kernel.duration_ms * 1e3 / kernel.issue_share
 
 
 def _bandwidth(kernel: KernelProfile) -> float | None:
-    """Bytes that the device memory can move in a second."""
+    """Bytes that the device memory can move per second."""
     moved_bytes = _moved_bytes(kernel)
     if not moved_bytes or not kernel.duration_ms or not kernel.memory_share:
         return None
@@ -124,7 +124,7 @@ def _bandwidth(kernel: KernelProfile) -> float | None:
 
 
 def roofline_figure(found: Roofline) -> Any:
-    """The picture as a figure of matplotlib's, which has to be installed."""
+    """The picture as a matplotlib figure. Needs matplotlib."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
@@ -147,8 +147,8 @@ def roofline_figure(found: Roofline) -> Any:
         axes.plot([point.per_byte], [point.per_s], _MARKERS[place], color=_COLOURS[point.side], markersize=8, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(f"{found.work} for each byte of device memory")
-    axes.set_ylabel(f"{found.work} in a second")
+    axes.set_xlabel(f"{found.work} per byte of device memory")
+    axes.set_ylabel(f"{found.work} per second")
     axes.legend(loc="lower right", fontsize="small")
     return figure
 

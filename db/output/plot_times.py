@@ -1,4 +1,4 @@
-"""The times of one evaluation as a picture: `python -m db show ID --plot FILE.png|svg`. Needs the extra `[plot]` (matplotlib)."""
+"""Draws the times of one evaluation: `assay show ID --plot FILE.png|svg`. Needs the extra `[plot]` (matplotlib)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ MAX_TITLE = 90
 
 
 def plot_times(result: Result, path: Path) -> str:
-    """Draw every sample over the time it was taken at, and the device's clocks below; say what was drawn. Raises StoreError where there are
-    no times, and where matplotlib or the file are not to be had."""
+    """Draw every sample over its time, the device's clocks below; returns a message. Raises StoreError if there are no times, matplotlib is
+    missing, or the file can't be written."""
     if path.suffix not in FORMATS:
-        raise StoreError(f"{path} can't be drawn: the name of the file ends in {' or '.join(FORMATS)}.")
+        raise StoreError(f"{path} can't be drawn: the file's name must end in {' or '.join(FORMATS)}.")
     figure = times_figure(result)
     try:
         figure.savefig(path, format=path.suffix[1:])
@@ -30,10 +30,10 @@ def plot_times(result: Result, path: Path) -> str:
 
 
 def times_figure(result: Result) -> Any:
-    """The picture as a figure of matplotlib's. Raises StoreError as `plot_times`."""
+    """The picture as a matplotlib figure. Raises StoreError as `plot_times` does."""
     timing = result.evidence.timing
     if timing is None:
-        raise StoreError("Nothing was timed in this evaluation: there are no times to plot.")
+        raise StoreError("This evaluation has no times to plot.")
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -54,14 +54,14 @@ def times_figure(result: Result) -> Any:
 
 
 def sides(timing: TimingEvidence) -> list[tuple[str, TimingSide]]:
-    """All that was timed, by the names that people know them by."""
+    """All timed sides, by their names for people."""
     alone = [("baseline, alone", timing.alone)] if timing.alone is not None else []
     others = [(f"baseline {kind}", side) for kind, side in timing.others.items()]
     return [("submission", timing.candidate), ("baseline", timing.baseline), *others, *alone]
 
 
 def draw_side(axes: Any, name: str, side: TimingSide, colour: str, statistic: Statistic) -> None:
-    """Samples as dots, those far off as crosses, and the side's time as a line; of a record without moments in their order."""
+    """Draw samples as dots, those far off as crosses, and the side's time as a line. Without recorded times, over their order."""
     time_ms = side.figure_ms(statistic)
     at_s = side.at_s if len(side.at_s) == len(side.samples_ms) else tuple(float(number) for number in range(len(side.samples_ms)))
     far = set(side.outliers)
@@ -76,7 +76,7 @@ def draw_side(axes: Any, name: str, side: TimingSide, colour: str, statistic: St
 
 
 def clock_trace(states: Sequence[DeviceState]) -> list[DeviceState]:
-    """Readings of the timing that counts, which is the last one, where they have a moment and a clock."""
+    """The readings of the last timing, which counts, that have a time and a clock."""
     last = next((state.stage.removeprefix("after ") for state in reversed(states)), "")
     names = (last, f"before {last}", f"after {last}")
     return [state for state in states if state.stage in names and state.at_s is not None and state.sm_clock_mhz is not None]
@@ -97,7 +97,7 @@ def _draw_clocks(axes: Any, states: Sequence[DeviceState]) -> None:
         "o",
         mfc="none",
         color="#b02020",
-        label="held by a limit",
+        label="clock limited",
     )
     axes.set_ylabel("MHz")
     axes.set_ylim(bottom=0)

@@ -1,4 +1,4 @@
-"""The JSON schema of the records that are written: made of the types that they are made of, and shipped as a file.
+"""Makes the JSON schema of the written records from their types; it is shipped as a file.
 
 python -m db.output.record_schema > db/output/record.schema.json
 """
@@ -15,7 +15,7 @@ DESCRIPTION = (
 
 
 def generated() -> str:
-    """The schema, as the types of this version have it."""
+    """The schema, made from this version's types."""
     from typing import Any, get_type_hints
 
     from pydantic import create_model
@@ -28,7 +28,7 @@ def generated() -> str:
     from evaluator.results.result import Result
 
     class Schema(GenerateJsonSchema):
-        """What pydantic makes, of records in which no field is left out and numbers may be strings."""
+        """Pydantic's schema, for records in which no field is omitted and numbers may be strings."""
 
         def field_is_required(self, *_args: object, **_named: object) -> bool:
             return True

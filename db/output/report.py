@@ -1,4 +1,4 @@
-"""What the database commands answer, as text and as JSON."""
+"""The output of the database commands, as text and as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from evaluator.results.table import Column, Table
 from evaluator.results.text import cell
 
 _LONGEST_LABEL = 16
-"""Characters of an author's name that may head a column; headers are never cut."""
+"""Maximum characters of an author's name as a column heading; headings are never cut."""
 _BOARD = (
     Column("rank", right=True),
     Column("speedup", right=True),
@@ -71,31 +71,31 @@ _FOREIGN = (
 
 
 def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
-    """One table a board; one line where nothing is ranked."""
+    """One table per board; a single message if nothing is ranked."""
     if not rows:
-        return "Nothing is ranked: no evaluation that fits is correct/ok. `assay failures` says why.\n"
+        return "Nothing is ranked: no matching evaluation is correct/ok. `assay failures` says why.\n"
     boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
     return rendered(*(_board(board, list(members)) for board, members in boards))
 
 
 def leaderboard_json(rows: Sequence[LeaderboardRow]) -> str:
-    """An array with one object a row, fields as in `LeaderboardRow`."""
+    """An array with one object per row; fields as in `LeaderboardRow`."""
     return dump(rows)
 
 
 def overall_text(boards: Sequence[OverallBoard]) -> str:
-    """One table a board with a row for each author; one line where nobody was judged."""
+    """One table per board, with a row per author; a single message if there is none."""
     if not boards:
-        return "Nobody was judged: the database holds no evaluation that fits.\n"
+        return "No evaluation matches.\n"
     rule = f"{FAILURE_SPEEDUP:g} for each unsolved task"
     note = Text(f"fast_p: share of all tasks solved and faster than p. Mean: geometric, of the best speedups, {rule}.", style="dim")
     return rendered(*map(_overall, boards), note)
 
 
 def failures_text(failures: Failures, chosen: str = "") -> str:
-    """A table of causes and what to do about each; one line where there is none. `chosen`: the filters, as words of `assay list`."""
+    """A table of causes and how to fix each; a single message if there is none. `chosen`: the filters, as words of `assay list`."""
     if not failures.evaluations:
-        return "The database holds no evaluation that fits.\n"
+        return "No evaluation matches.\n"
     if not failures.counts:
         return f"All {failures.evaluations} evaluations are correct/ok.\n"
     table = Table(_FAILURES, f"Not correct/ok, of {failures.evaluations} evaluations")
@@ -105,7 +105,7 @@ def failures_text(failures: Failures, chosen: str = "") -> str:
 
 
 def failures_json(failures: Failures) -> str:
-    """`evaluations`, and `counts` with status, category, count and share (of all evaluations that fit)."""
+    """`evaluations`, and `counts` with status, category, count and share (of all matching evaluations)."""
     counts = [
         {"status": item.status.value, "category": item.category.value, "count": item.count, "share": _share(item, failures)}
         for item in failures.counts
@@ -114,10 +114,10 @@ def failures_json(failures: Failures) -> str:
 
 
 def comparison_text(comparison: AuthorComparison) -> str:
-    """A row for each board, and the sums."""
+    """A row per board, and the sums."""
     first, second = comparison.first, comparison.second
     if not comparison.boards:
-        return rendered(cell(f"{first} and {second} have been judged on no board together."))
+        return rendered(cell(f"{first} and {second} have no board in common."))
     short = first != second and max(len(first), len(second)) <= _LONGEST_LABEL
     labels = (first, second) if short else ("first", "second")
     table = Table(_comparison_columns(*labels), f"{first} against {second}")
@@ -125,7 +125,7 @@ def comparison_text(comparison: AuthorComparison) -> str:
     for board in comparison.boards:
         figures = (_figure(board.first), _figure(board.second), _figure(board.ratio))
         table.add(board.problem, board.case, board.device_name, board.precision, *figures, winner[board.outcome])
-    mean = "no board that both have solved"
+    mean = "no board solved by both"
     if comparison.ratio is not None:
         mean = f"ratio {comparison.ratio:.4g}, 95 % interval {comparison.ratio_low:.4g} to {comparison.ratio_high:.4g}"
     counts = f"{comparison.wins} won, {comparison.losses} lost, {comparison.ties} tied"
@@ -133,7 +133,7 @@ def comparison_text(comparison: AuthorComparison) -> str:
 
 
 def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
-    """A row for each evaluation; the one that counts today is marked."""
+    """A row per evaluation; the current one is marked."""
     table = Table(_HISTORY, submission)
     for row in rows:
         started = row.started_at.isoformat(sep=" ", timespec="seconds")
@@ -146,8 +146,8 @@ def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
 
 
 def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
-    """A row for each verdict of another harness."""
-    table = Table(_FOREIGN, f"{submission}, by others")
+    """A row per verdict of another harness."""
+    table = Table(_FOREIGN, f"{submission}, other harnesses")
     for row in rows:
         verdict = "correct" if row.correct else "incorrect" if row.compiled else "did not compile"
         imported = row.imported_at.isoformat(sep=" ", timespec="seconds")
@@ -157,7 +157,7 @@ def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
 
 
 def dump(value: Any) -> str:
-    """JSON of dataclasses and plain values, indented, with a newline at its end."""
+    """Indented JSON of dataclasses and plain values, with a final newline."""
     return json.dumps(value, indent=2, allow_nan=False, default=_plain) + "\n"
 
 
@@ -176,7 +176,7 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
     title = [problem, case or "no case", device_name or "unknown device"]
     title += [name for name in (precision, protocol) if name not in (None, "own")]
     table = Table(_BOARD, " · ".join(title))
-    # Where reduced precision is ranked too, it is marked.
+    # Results of reduced precision are marked if they are ranked too.
     mixed = any(row.category != Category.OK.value for row in rows)
     for row in rows:
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"

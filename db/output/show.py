@@ -1,4 +1,4 @@
-"""Everything known about one evaluation, as text and as JSON."""
+"""All that is known about one evaluation, as text and as JSON."""
 
 import json
 import shlex
@@ -10,7 +10,7 @@ from db.output.facts import ablation_text, floor_text, light_facts, own_work_tex
 from db.output.layout import Item, facts_table, heading, table_of
 from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section, profile_section
-from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section
+from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section, workloads_section
 from db.store import StoredEvaluation
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Environment, Result
@@ -18,12 +18,11 @@ from evaluator.results.screen import rendered
 from evaluator.results.text import block
 
 LEAST_HELD_S = 0.0005
-"""Of a stage that is told of: three digits are shown."""
+"""Minimum seconds of a stage's device time that are shown, with three decimals."""
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
-    """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
-    `source_exact`."""
+    """The result's fields, `evidence`, `environment`, `id` and `speedup_interval`; with the source also `source` and `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
     value |= stored.result.derived() | {"speedup_interval": stored.speedup_interval}
     if with_source:
@@ -32,7 +31,7 @@ def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
 
 
 def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
-    """Sections for what there is; what was not observed has none."""
+    """A section for each part of the evidence that was observed."""
     result = stored.result
     items = [*_verdict(stored), *_evidence(result.evidence), *_stages(result)]
     if result.environment is not None:
@@ -54,7 +53,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[Item]:
         {
             "speedup": speedup,
             "of the speed of light": speed_of_light_text(result),
-            "times to be doubted": (result.evidence.conditions.remark or None) if result.evidence.conditions else None,
+            "doubtful times": (result.evidence.conditions.remark or None) if result.evidence.conditions else None,
             "95 % interval": None if low is None or low == high else f"{low:.4g} to {high:.4g}",
             "other baselines": baselines_text(result),
             "submission": result.submission,
@@ -81,13 +80,14 @@ def _verdict(stored: StoredEvaluation) -> Iterator[Item]:
 def _evidence(evidence: Evidence) -> Iterator[Item]:
     if evidence.timing is not None:
         yield from timing_section(evidence.timing)
+        yield from workloads_section(evidence.timing)
     if evidence.device_states or evidence.conditions is not None:
         yield from device_section(evidence)
     if evidence.light is not None:
-        yield heading("The speed of light")
+        yield heading("Speed of light")
         yield facts_table(light_facts(evidence.light))
     if evidence.floor is not None:
-        yield heading("The least time that a call can take")
+        yield heading("Minimum time of a call")
         yield block(floor_text(evidence.floor))
     if evidence.parameters is not None:
         yield heading("Parameters and buffers")
@@ -98,10 +98,10 @@ def _evidence(evidence: Evidence) -> Iterator[Item]:
         yield heading("Without its own kernels")
         yield block(ablation_text(evidence.ablation))
     if evidence.own_work is not None:
-        yield heading("What its own kernels do")
+        yield heading("Work of its own kernels")
         yield block(own_work_text(evidence.own_work))
     if evidence.trivial:
-        yield heading("The problem accepts answers that take no work")
+        yield heading("The problem accepts trivial answers")
         yield block(", ".join(evidence.trivial))
     if evidence.shapes:
         yield from shapes_section(evidence)
@@ -114,7 +114,7 @@ def _evidence(evidence: Evidence) -> Iterator[Item]:
     if evidence.profile is not None:
         yield from profile_section(evidence.profile)
     if evidence.fault is not None:
-        yield heading("The kernel that broke the device or did not end, by a second run")
+        yield heading("The kernel that failed or did not end, found in a second run")
         yield facts_table(dict(evidence.fault))
     if evidence.sanitizer is not None:
         yield from sanitizer_section(evidence.sanitizer)
@@ -135,7 +135,7 @@ def _environment_facts(environment: Environment) -> dict[str, object]:
 
 
 def _stages(result: Result) -> Iterator[Item]:
-    """Where the time went, in the order of the stages."""
+    """Time by stage, in the order of the stages."""
     rows = stage_rows(result)
     if not rows:
         return
@@ -147,8 +147,8 @@ def _stages(result: Result) -> Iterator[Item]:
 
 
 def stage_rows(result: Result) -> list[tuple[str, float, float, float]]:
-    """Each stage with its seconds, its share of the evaluation, and the seconds in which the device was held; then what lies between them,
-    and all together. None where no stage is known."""
+    """Each stage with its seconds, its share of the evaluation, and the seconds that it held the device; then the time between stages, and
+    the sum. Empty if no stage is known."""
     stages_s, held_s = result.evidence.stages_s, result.evidence.held_s
     if not stages_s:
         return []

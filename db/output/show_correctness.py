@@ -1,4 +1,4 @@
-"""Text of how right an evaluation's answers were: correctness rounds, errors, other shapes, other inputs, sanitizer reports."""
+"""Text of an evaluation's correctness: rounds, errors, other shapes, other inputs, sanitizer reports."""
 
 from collections.abc import Iterable, Iterator
 
@@ -52,12 +52,10 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
 
 def _wrong_output(output: ErrorFigures) -> Iterator[Item]:
     shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
-    yield facts_table(
-        {"where": output.pattern or None, "like": output.likeness or None, "the first, and the worst": "; ".join(shown) or None}
-    )
+    yield facts_table({"where": output.pattern or None, "like": output.likeness or None, "first and worst": "; ".join(shown) or None})
     if output.error_map is not None:
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
-        yield f"  largest error of each {cell_size} patch, in half decades above what is allowed:"
+        yield f"  largest error of each {cell_size} patch, in half decades above the tolerance:"
         yield block("\n".join(output.error_map.rows), indent="    ")
 
 

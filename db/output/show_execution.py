@@ -20,7 +20,7 @@ def build_section(build: BuildEvidence) -> Iterator[Item]:
         table = table_of("line", "where", "severity", "message")
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
-            where = f"{place} (not its own)" if item.foreign else place
+            where = f"{place} (in another file)" if item.foreign else place
             table.add(item.source_line, where, item.severity, item.message)
         yield table
     if build.output:
@@ -75,7 +75,7 @@ def exit_facts(ended: ExitEvidence) -> dict[str, object]:
         "stage": ended.stage,
         "code": ended.code,
         "signal": ended.signal,
-        "killed after": None if ended.deadline_s is None else f"{ended.deadline_s:g} s",
-        "killed beyond": None if ended.memory_limit_bytes is None else f"{ended.memory_limit_bytes} bytes",
-        "killed beyond, on disk": None if ended.disk_limit_bytes is None else f"{ended.disk_limit_bytes} bytes",
+        "killed by the timeout of": None if ended.deadline_s is None else f"{ended.deadline_s:g} s",
+        "killed by the memory limit of": None if ended.memory_limit_bytes is None else f"{ended.memory_limit_bytes} bytes",
+        "killed by the disk limit of": None if ended.disk_limit_bytes is None else f"{ended.disk_limit_bytes} bytes",
     }

@@ -1,4 +1,4 @@
-"""Text of an evaluation's times: both sides, the device meanwhile, the further baselines."""
+"""Text of an evaluation's times: both sides, the device's state, the further baselines."""
 
 import statistics
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from db.output.layout import Item, facts_table, heading, table_of
 from evaluator.results.evidence import Evidence, TimingEvidence
 from evaluator.results.figures import percent
 from evaluator.results.result import Result
+from evaluator.results.score import interval_in, speedup_in
 
 
 def timing_section(timing: TimingEvidence) -> Iterator[Item]:
@@ -23,11 +24,25 @@ def timing_section(timing: TimingEvidence) -> Iterator[Item]:
     yield facts_table(timing_facts(timing))
 
 
+def workloads_section(timing: TimingEvidence) -> Iterator[Item]:
+    """The times in each workload; nothing if there is only one case."""
+    if not timing.workloads:
+        return
+    yield heading(f"Workloads ({len(timing.workloads)}; the score is the geometric mean of the speedups)")
+    table = table_of("workload", "bytes of inputs", "submission in ms", "baseline in ms", "speedup", "95 % interval", "message")
+    for each in timing.workloads:
+        held = interval_in(each)
+        times = ("", "") if each.timing is None else (f"{each.timing.runtime_ms:.5g}", f"{each.timing.baseline_ms:.5g}")
+        between = "" if held is None else f"{held[0]:.3g} to {held[1]:.3g}"
+        table.add(each.case, each.input_bytes or "", *times, f"{speedup_in(each):.3g}", between, each.message)
+    yield table
+
+
 def device_section(evidence: Evidence) -> Iterator[Item]:
-    """The state of the device: before and after each timing, and what it was within between them."""
-    yield heading("The device while it was timed on")
+    """The device's state before, during and after each timing."""
+    yield heading("The device during the timing")
     if evidence.device_states:
-        table = table_of("when", "readings", "SM MHz", "memory MHz", "°C", "W", "clock held by", "others on it")
+        table = table_of("when", "readings", "SM MHz", "memory MHz", "°C", "W", "clock limited by", "other processes")
         for spell in spells(evidence.device_states):
             figures = (spell.sm_clock_mhz, spell.memory_clock_mhz, spell.temperature_c, spell.power_w, spell.throttled, spell.others)
             table.add(spell.stage, spell.readings, *figures)
@@ -37,7 +52,7 @@ def device_section(evidence: Evidence) -> Iterator[Item]:
 
 
 def baselines_text(result: Result) -> str | None:
-    """The further baselines, the fastest of all named."""
+    """The further baselines, and which of all is the fastest."""
     further = [
         f"{kind} {time_ms:.4g} ms, speedup {speedup:.4g}" for kind, (time_ms, speedup) in result.baselines.items() if kind != "eager"
     ]

@@ -1,1 +1,1 @@
-"""Questions to the database: rankings, counts, comparisons, histories. They only read."""
+"""Queries: rankings, counts, comparisons, histories. They only read."""

@@ -1,7 +1,7 @@
 """Compares two authors, problem by problem: which one is faster, by how much, and whether that could be chance.
 
-The boards on which both have been judged count. The faster author wins a board unless the intervals of the speedups overlap. If only one
-author has solved a board, that author wins it. The ratio of speedups is over the boards that both have solved.
+Boards count if both were judged there. The faster author wins a board unless the intervals of the speedups overlap. If only one
+author has solved a board, that author wins it. The ratio of speedups is over the boards solved by both.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from db.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ComparedBoard:
-    """One board; speedups are None where the author has not solved it."""
+    """One board; a speedup is None if the author has not solved it."""
 
     problem: str
     case: str | None
@@ -28,9 +28,9 @@ class ComparedBoard:
     first: float | None
     second: float | None
     ratio: float | None
-    """First's speedup over second's."""
+    """First's speedup divided by second's."""
     outcome: str
-    """`first`, `second` or `tie`; `neither` where none has solved it."""
+    """`first`, `second` or `tie`; `neither` if no one has solved it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class AuthorComparison:
     losses: int
     ties: int
     ratio: float | None
-    """Geometric mean over the boards that both have solved."""
+    """Geometric mean over the boards solved by both."""
     ratio_low: float | None
     """Its 95 % interval, by bootstrap over the boards."""
     ratio_high: float | None
     p_value: float
-    """Of the two-sided sign test over wins and losses."""
+    """p-value of the two-sided sign test over wins and losses."""
 
 
 def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> AuthorComparison:
-    """Raises StoreError for an author whom the database does not know, and where it can't be read."""
+    """Compare two authors. Raises StoreError for an unknown author, or if the database can't be read."""
     with store.read() as connection:
         ids = [require_author(connection, store, name) for name in (first, second)]
         boards = newest_boards(connection, filters)
@@ -78,7 +78,7 @@ def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING
 
 
 def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set[int]:
-    """Boards that the author was judged on; what was rejected unread counts for every board of its problem."""
+    """The author's boards; a rejected submission counts for every board of its problem."""
     query = (
         select(BoardRow.id, BoardRow.problem, BoardRow.device_name)
         .join(TallyRow, TallyRow.board_id == BoardRow.id)
@@ -91,7 +91,7 @@ def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set
 
 
 def _best(connection: Connection, author: int) -> dict[int, Any]:
-    """Where the author stands, by board."""
+    """The author's place, by board."""
     query = select(StandingRow.board_id, StandingRow.speedup, StandingRow.speedup_low, StandingRow.speedup_high)
     return {row.board_id: row for row in connection.execute(query.where(StandingRow.author_id == author))}
 

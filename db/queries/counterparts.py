@@ -1,4 +1,4 @@
-"""What an evaluation is worth being compared with: the best of its board, and the one before it by the same author."""
+"""Finds evaluations to compare one with: the best on its board, and the same author's previous one."""
 
 from sqlalchemy import func, select
 
@@ -10,9 +10,9 @@ from db.store import Store
 
 
 def best_other(store: Store, item: TimedEvaluation) -> int | None:
-    """The best ranked evaluation besides `item`, on its board, or on any of its problem where its own has none. None where there is none.
+    """The best ranked evaluation besides `item`: on its board, else on any board of its problem, else None.
 
-    Raises StoreError where the database can't be read.
+    Raises StoreError if the database can't be read.
     """
     if item.problem is None:
         return None
@@ -28,9 +28,9 @@ def best_other(store: Store, item: TimedEvaluation) -> int | None:
 
 
 def previous(store: Store, item: TimedEvaluation) -> int | None:
-    """The evaluation that was stored before `item`, by its author on its problem; without an author, of its submission.
+    """The evaluation stored before `item`, by its author on its problem; without an author, of its submission.
 
-    None where there is none. Raises StoreError where the database can't be read.
+    None if there is none. Raises StoreError if the database can't be read.
     """
     row, board = EvaluationRow, BoardRow
     query = select(func.max(row.id)).where(row.id < item.evaluation_id)

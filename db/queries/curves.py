@@ -1,4 +1,4 @@
-"""The best speedups of each author over all tasks: what fast_p curves and distributions of speedups are drawn from."""
+"""The best speedups of each author over all tasks, for fast_p curves and distributions of speedups."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ class Speedups:
     device_name: str
     tasks: int
     authors: dict[str | None, tuple[float, ...]]
-    """By author, the one with most solved tasks first: the best speedup for each task solved, ascending."""
+    """By author, most solved tasks first: the best speedup of each solved task, ascending."""
 
     def curve(self, author: str | None) -> tuple[tuple[float, float], ...]:
-        """fast_p as steps: each p at which it falls, with the share of all tasks that is faster than it; the first is p = 0."""
+        """fast_p as steps: each p at which it falls, with the share of all tasks that are faster; the first is p = 0."""
         speedups = self.authors[author]
         solved = len(speedups)
         return (
@@ -32,9 +32,9 @@ class Speedups:
 
 
 def best_speedups(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: bool = False) -> tuple[Speedups, ...]:
-    """One for each case and device that fits, over all problems and authors, timed by the device's default protocol.
+    """One for each matching case and device, over all problems and authors, timed by the device's default protocol.
 
-    With `reduced_precision` what is right by it counts too. Raises StoreError where the database can't be read.
+    With `reduced_precision`, that category counts too. Raises StoreError if the database can't be read.
     """
     with store.read() as connection:
         boards = judged_on(connection, newest_boards(connection, replace(filters, problem=None, author=None, protocol=None)))

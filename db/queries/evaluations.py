@@ -1,4 +1,4 @@
-"""The evaluations themselves, newest first, chosen by what they are of and how they ended."""
+"""Lists evaluations, newest first, by filters and verdicts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,19 +17,19 @@ from evaluator.results.category import Category, Status
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an evaluation has to be; None lets everything pass."""
+    """Conditions on an evaluation; None lets everything pass."""
 
     filters: Filters = EVERYTHING
-    """As for counts of failures: what failed before its device, case or precision was known passes, and the protocol is left out."""
+    """As for counts of failures: evaluations that failed before their device, case or precision was known pass; the protocol is ignored."""
     status: Status | None = None
     category: Category | None = None
     run_id: int | None = None
     since: datetime | None = None
-    """When it began, at the earliest."""
+    """Earliest start."""
 
 
 def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSummary, ...]:
-    """The last `limit` evaluations that fit, newest first, history included. Raises StoreError where the database can't be read."""
+    """The last `limit` matching evaluations, newest first, history included. Raises StoreError if the database can't be read."""
     query = summary_query()
     with store.read() as connection:
         wanted, order = _wanted(connection, choice)
@@ -37,7 +37,7 @@ def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSum
 
 
 def chosen(store: Store, choice: Choice, limit: int | None = None) -> tuple[Any, ...]:
-    """Conditions for those that fit, or for the last `limit` of them, in a query of evaluations. Raises StoreError."""
+    """Conditions of a query for the matching evaluations, or for the last `limit` of them. Raises StoreError."""
     row = EvaluationRow
     with store.read() as connection:
         wanted, order = _wanted(connection, choice)
@@ -45,7 +45,7 @@ def chosen(store: Store, choice: Choice, limit: int | None = None) -> tuple[Any,
 
 
 def _wanted(connection: Connection, choice: Choice) -> tuple[tuple[Any, ...], Any]:
-    """What an evaluation has to meet, and what to order evaluations by, so that the oldest is the first."""
+    """Conditions on an evaluation, and the expression that orders evaluations from the oldest on."""
     row = EvaluationRow
     wanted: list[Any] = []
     if choice.status is not None:
@@ -63,5 +63,5 @@ def _wanted(connection: Connection, choice: Choice) -> tuple[tuple[Any, ...], An
         # An unknown author has no submissions, and no row has the id 0.
         number = author_id(connection, author) or 0
         wanted.append(row.submission_id.in_(select(SubmissionRow.id).where(SubmissionRow.author_id == number)))
-    # In the order of ids a database would go through all evaluations, from the newest one on; of a sum it knows no order.
+    # By id, a database would scan all evaluations from the newest on. It can't use an index for the order of a sum.
     return tuple(wanted), row.id + 0 if given or author is not None else row.id

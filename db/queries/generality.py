@@ -1,4 +1,4 @@
-"""Whether submissions are right beyond what they are judged on: in other shapes, and on inputs of other distributions."""
+"""Whether submissions are also right in other shapes, and on inputs of other distributions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ class Generality:
     """Both answers for one evaluation: `yes`, `no` or `untested` each."""
 
     generalises: str
-    """Whether it is right in other shapes too."""
+    """Whether it is also right in other shapes."""
     robust: str
-    """Whether it is right on inputs of other distributions too."""
+    """Whether it is also right on inputs of other distributions."""
 
 
 def generality(store: Store, evaluation_ids: Collection[int]) -> dict[int, Generality]:
-    """Both answers for each evaluation, by its id. It reads their evidence: meant for as many as a page shows.
+    """Both answers for each evaluation, by id. It reads their evidence, so it is meant for the evaluations of one page.
 
-    Raises StoreError where the database can't be read, or is damaged.
+    Raises StoreError if the database can't be read, or is damaged.
     """
     found: dict[int, Generality] = {}
     row = EvaluationRow
@@ -41,7 +41,7 @@ def generality(store: Store, evaluation_ids: Collection[int]) -> dict[int, Gener
 
 
 def generality_of(row: Mapping[str, Any]) -> Generality:
-    """Both answers for a row with the id, evidence and evaluator_version of an evaluation, and its submission. Raises StoreError."""
+    """Both answers for a row with an evaluation's id, evidence, evaluator_version and submission. Raises StoreError."""
     rest = evidence_rest(row)
     evidence = Evidence(
         shapes=tuple(map(ShapeEvidence.model_validate, rest.get("shapes", ()))),

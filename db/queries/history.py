@@ -1,4 +1,4 @@
-"""All evaluations of one submission, in the order in which they were stored."""
+"""All evaluations of one submission, in the order of storing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,12 +33,12 @@ class HistoryRow:
     source_sha256: str
     evaluator_version: str
     is_current: bool
-    """Whether it is the latest word on the submission."""
+    """Whether it is the submission's current evaluation."""
     is_ranked: bool
 
 
 def history(store: Store, submission: str) -> tuple[HistoryRow, ...]:
-    """Raises StoreError for a submission that the database does not know, and where it can't be read."""
+    """All evaluations. Raises StoreError for an unknown submission, or if the database can't be read."""
     row = EvaluationRow
     query = (
         select(row.id, row.started_at, SubmissionRow.block, AuthorRow.name, SubmissionRow.sample_id)

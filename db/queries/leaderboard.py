@@ -1,7 +1,7 @@
-"""Rankings and failures, from what is kept with the evaluations (`db.storage.standing`), so that neither reads them all."""
+"""Rankings and failures, from stored derived values (`db.storage.standing`), so that neither reads all evaluations."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from sqlalchemy import func, or_, select
 from db.error import StoreError
 from db.queries.filters import Filters
 from db.queries.ranking import EVERYTHING, author_id, chunks, newest_boards, places
+from db.queries.workload_boards import workload_boards
 from db.schema.evidence_models import BaselineRow, LightRow
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store
@@ -21,9 +22,9 @@ class LeaderboardRow:
     """One place in the ranking of a board: one problem, case, device and precision."""
 
     rank: int
-    """From 1 within the board, among all authors; those whose speedups can't be told apart share a rank."""
+    """From 1 within the board, among all authors; overlapping intervals share a rank."""
     shared: bool
-    """Whether another place of the board has the same rank, be it shown or not."""
+    """Whether another place of the board, shown or not, has the same rank."""
     problem: str
     case: str | None
     device_name: str
@@ -43,18 +44,18 @@ class LeaderboardRow:
     evaluator_version: str
     started_at: datetime
     speed_of_light: float | None
-    """The share of it that the submission has; None where it is not known."""
+    """The submission's share of it; None if not known."""
     baseline_speed_of_light: float | None
     category: str
-    """`ok`; `reduced_precision` where that is ranked too."""
+    """`ok`, or `reduced_precision` if that is ranked too."""
     best_baseline: str | None = None
-    """The kind of the fastest baseline, where there are others than the default one."""
+    """Kind of the fastest baseline, if there are several."""
     best_baseline_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryCount:
-    """How many current evaluations ended in one category."""
+    """Number of current evaluations in one category."""
 
     status: Status
     category: Category
@@ -63,7 +64,7 @@ class CategoryCount:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """All that is not `correct/ok`, by cause, and the number of evaluations that it is a part of."""
+    """All evaluations that are not `correct/ok`, by cause, and the number of all evaluations."""
 
     evaluations: int
     counts: tuple[CategoryCount, ...]
@@ -73,10 +74,10 @@ class Failures:
 def leaderboard(
     store: Store, filters: Filters = EVERYTHING, *, every: bool = False, top: int | None = None, reduced_precision: bool = False
 ) -> tuple[LeaderboardRow, ...]:
-    """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
+    """The ranking by problem, case, device and precision, best first: one row per author, or per submission with `every`.
 
-    `top` keeps the ranks up to that number; `reduced_precision` ranks what is right by it too. Ranks do not depend on the filters. Raises
-    StoreError where the database can't be read.
+    `top` keeps the ranks up to that number; `reduced_precision` also ranks that category. Ranks do not depend on the filters. Raises
+    StoreError if the database can't be read.
     """
     with store.read() as connection:
         boards = newest_boards(connection, filters)
@@ -91,7 +92,8 @@ def leaderboard(
             if (only is None or place.author_id == only) and (top is None or place.rank <= top)
         ]
         details = _details(connection, [place.evaluation_id for _, place in chosen])
-    return tuple(
+        by_workload = list(_workload_rows(connection, filters, only, top, every=every, reduced_precision=reduced_precision))
+    rows = tuple(
         LeaderboardRow(
             place.rank,
             place.shared,
@@ -107,13 +109,29 @@ def leaderboard(
         )
         for board, place in chosen
     )
+    return (*rows, *by_workload)
+
+
+def _workload_rows(
+    connection: Any, filters: Filters, only: int | None, top: int | None, *, every: bool, reduced_precision: bool
+) -> Iterator[LeaderboardRow]:
+    """The ranking by one workload, if the filter's case is a workload that was timed with others."""
+    for found in workload_boards(connection, filters, every=every, reduced_precision=reduced_precision):
+        board = found.board
+        places = [place for place in found.places if (only is None or place.author_id == only) and (top is None or place.rank <= top)]
+        details = _details(connection, [place.evaluation_id for place in places])
+        for place in places:
+            known = (place.rank, place.shared, board.problem, board.case, board.device_name, board.precision, board.protocol)
+            row = LeaderboardRow(*known, place.speedup, place.speedup_low, place.speedup_high, *details[place.evaluation_id])
+            runtime_ms, baseline_ms = found.times_ms[place.evaluation_id]
+            yield replace(row, runtime_ms=runtime_ms, baseline_ms=baseline_ms, speed_of_light=None, baseline_speed_of_light=None)
 
 
 def failures(store: Store, filters: Filters = EVERYTHING) -> Failures:
     """Counts of the current evaluations by category.
 
-    The protocol is left out. Evaluations that failed before their device, case or precision was known pass any filter on it, so that no
-    submission drops out of the count. Raises StoreError where the database can't be read.
+    The protocol is ignored. Evaluations that failed before their device, case or precision was known pass any filter on it, so that every
+    submission is counted. Raises StoreError if the database can't be read.
     """
     board = BoardRow
     with store.read() as connection:
@@ -129,14 +147,14 @@ def failures(store: Store, filters: Filters = EVERYTHING) -> Failures:
 
 
 def boards_that_pass(filters: Filters) -> list[Any]:
-    """Conditions on `boards` for counting. What failed before its device, case or precision was known passes any filter on it."""
+    """Conditions on `boards` for counting. Evaluations without a known device, case or precision pass any filter on it."""
     unknown = {"device_name": BoardRow.device_name == "", "case": BoardRow.case.is_(None), "precision": BoardRow.precision.is_(None)}
     given = ((column, getattr(BoardRow, column) == value) for column, value in filters.columns().items())
     return [or_(equal, unknown[column]) if column in unknown else equal for column, equal in given]
 
 
 def counted(counts: dict[str, int], solved: Collection[str] = (Category.OK.value,)) -> Failures:
-    """The failures among evaluations, counted by the names of their categories; those in `solved` are none.
+    """The failures among evaluations, counted by category; those in `solved` are not failures.
 
     Raises StoreError for a category of a newer version.
     """
@@ -156,7 +174,7 @@ def _count(name: str, count: int) -> CategoryCount:
 
 
 def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any, ...]]:
-    """The last fields of a LeaderboardRow, by evaluation."""
+    """The last fields of LeaderboardRow, by evaluation."""
     row = EvaluationRow
     query = (
         select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
@@ -176,7 +194,7 @@ def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any,
 
 
 def _best_baselines(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[str, float]]:
-    """Kind and time of the fastest baseline, of evaluations that have several."""
+    """Kind and time of the fastest baseline, for evaluations with several."""
     found: dict[int, list[tuple[float, str]]] = {}
     row = BaselineRow
     for ids in chunks(evaluation_ids):

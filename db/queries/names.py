@@ -1,4 +1,4 @@
-"""Whether the names that filters ask for exist: a mistyped one is told, with those that look like it."""
+"""Checks that the names in filters exist; a message about a mistyped one suggests similar names."""
 
 from typing import Any
 
@@ -7,21 +7,22 @@ from sqlalchemy import Connection, select
 from db.error import StoreError
 from db.queries.filters import COLUMNS, Filters
 from db.queries.ranking import author_id
+from db.schema.evidence_models import WorkloadRow
 from db.schema.models import AuthorRow, BoardRow, RunRow
 from db.store import Store
 from evaluator.results.nearest import unknown
 from evaluator.results.protocol_names import DESCRIPTIONS
 
 _MOST_NAMES = 20_000
-"""Names that a mistyped one is compared with."""
+"""Maximum names compared with a mistyped one."""
 
 
 def require_known(store: Store, filters: Filters) -> None:
-    """Raises StoreError for the first name that the database doesn't hold."""
+    """Raise StoreError for the first name that the database doesn't hold."""
     given = filters.columns()
     with store.read() as connection:
         for kind, column in COLUMNS.items():
-            if column in given:
+            if column in given and not (kind == "case" and _is_workload(connection, given[column])):
                 _require(connection, store, kind, getattr(BoardRow, column), given[column])
         if filters.author is not None:
             require_author(connection, store, filters.author)
@@ -29,8 +30,12 @@ def require_known(store: Store, filters: Filters) -> None:
             _require(connection, store, "protocol", BoardRow.protocol, filters.protocol, *DESCRIPTIONS)
 
 
+def _is_workload(connection: Connection, name: str) -> bool:
+    return connection.execute(select(WorkloadRow.case).where(WorkloadRow.case == name).limit(1)).first() is not None
+
+
 def require_author(connection: Connection, store: Store, name: str) -> int:
-    """The author's id. Raises StoreError for an author whom the database doesn't hold."""
+    """The author's id. Raises StoreError for an unknown author."""
     found = author_id(connection, name)
     if found is None:
         raise _missing(connection, store, "author", AuthorRow.name, name)
@@ -38,13 +43,13 @@ def require_author(connection: Connection, store: Store, name: str) -> int:
 
 
 def run_number(store: Store, text: str) -> int:
-    """The run that is meant by its number or by `last`. Raises StoreError where there is no such run."""
+    """The run with this number, or the last one for `last`. Raises StoreError if there is no such run."""
     with store.read() as connection:
         query = select(RunRow.id)
         last = connection.execute(query.order_by(RunRow.id.desc()).limit(1)).scalar()
         if text == "last" and last is not None:
             return int(last)
-        # A longer number is none that a column holds.
+        # A column can't hold a longer number.
         if text.isdecimal() and len(text) < 19 and connection.execute(query.where(RunRow.id == int(text))).scalar() is not None:
             return int(text)
     raise StoreError(f"{store.name}: no run {text!r}; {'there is none' if last is None else f'the last one is {last}'}")

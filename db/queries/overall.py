@@ -1,8 +1,7 @@
-"""Authors over all problems: how many they solve, how fast, how surely, and what goes wrong with the rest.
+"""Ranks authors over all problems: tasks solved, speedups, pass@k, and failures of the rest.
 
-One board for each case and device model. Its tasks are the newest versions of all problems that anybody was judged on there, each precision
-apart; what an author has not tried is not solved. A task on which all evaluations are `not_evaluated` is none, and an author whose
-evaluations all are has no row.
+There is one board per case and device model. Its tasks are the newest versions of all problems judged there, one per precision. A task
+that an author has not tried is unsolved. Tasks and authors with only `not_evaluated` evaluations are left out.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +20,7 @@ from db.store import Store
 from evaluator.results.category import Category
 
 MEDALS = 3
-"""Ranks that earn one: gold, silver, bronze."""
+"""Ranks with a medal: gold, silver, bronze."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +28,23 @@ class OverallRow:
     """One author on an overall board."""
 
     rank: int
-    """By the geometric mean."""
+    """Rank by geometric mean."""
     author: str | None
     attempted: int
-    """Tasks with a sample of the author's."""
+    """Tasks that the author has tried."""
     samples: int
-    """Current evaluations, without those that were `not_evaluated`."""
+    """Current evaluations, except `not_evaluated` ones."""
     solved: int
     reduced: int
-    """Of the solved tasks those whose best is of reduced precision, where that is ranked too."""
+    """Solved tasks whose best is of reduced precision, if that is ranked too."""
     fast: dict[float, float]
     """fast_p by p, over all tasks."""
     geometric_mean: float
-    """Of the best speedups over all tasks, an unsolved one counting `FAILURE_SPEEDUP`."""
+    """Geometric mean of the best speedups over all tasks; an unsolved one counts `FAILURE_SPEEDUP`."""
     pass_at: dict[int, float]
-    """pass@k by k, over the tasks attempted; only the k for which each of them has so many samples."""
+    """pass@k by k, over the attempted tasks; only for k up to the fewest samples of any of them."""
     medals: tuple[int, int, int]
-    """Boards on which the author's best holds rank 1, 2 and 3."""
+    """Number of boards on which the author's best has rank 1, 2 and 3."""
     failures: Failures
     shared: bool = False
     """Whether another author has the same rank."""
@@ -68,7 +67,7 @@ class OverallBoard:
 
 @dataclass(slots=True)
 class _Record:
-    """What is known of one author."""
+    """One author's data."""
 
     samples: Counter[int]
     right: Counter[int]
@@ -78,9 +77,9 @@ class _Record:
 
 
 def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: bool = False) -> tuple[OverallBoard, ...]:
-    """The overall boards that fit, best author first. They are over all problems and authors, whatever the filters say.
+    """The matching overall boards, best author first. They cover all problems and authors; filters on these are ignored.
 
-    With `reduced_precision` what is right by it solves a task too. Raises StoreError where the database can't be read.
+    With `reduced_precision`, that category also solves a task. Raises StoreError if the database can't be read.
     """
     with store.read() as connection:
         boards = judged_on(connection, newest_boards(connection, replace(filters, problem=None, author=None)))
@@ -100,7 +99,7 @@ def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: b
 
 
 def _rejected_boards(connection: Connection) -> dict[int, str]:
-    """Problems of the boards of what failed before its device was known: it belongs to every setting."""
+    """Problems of the boards of evaluations that failed before their device was known: these belong to every setting."""
     query = select(BoardRow.id, BoardRow.problem).where(BoardRow.device_name == "", BoardRow.problem.is_not(None))
     return {number: problem for number, problem in connection.execute(query) if problem is not None}
 

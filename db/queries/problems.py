@@ -1,4 +1,4 @@
-"""Problems as the database knows them: their versions, how many solved them, and who is the best."""
+"""The problems in the database: their versions, solvers, and best results."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ from evaluator.results.category import Category
 
 @dataclass(frozen=True, slots=True)
 class ProblemSummary:
-    """A problem's newest version, and how it was answered."""
+    """A problem's newest version, and its results."""
 
     name: str
     source: str | None
-    """The problem's text; None where evaluations came without it."""
+    """The problem's text; None if evaluations came without it."""
     devices: tuple[str, ...]
-    """Models that it was judged on."""
+    """Device models that it was judged on."""
     submissions: int
-    """Current evaluations but for those that were not evaluated: one for each submission, case and device."""
+    """Number of current evaluations, except `not_evaluated` ones: one per submission, case and device."""
     solved: int
-    """Those of them that are `ok`."""
+    """Number of `ok` ones among them."""
     not_evaluated: int
     authors: int
-    """Who has solved it."""
+    """Authors who have solved it."""
     best_speedup: float | None
-    """Of all cases and devices, by the device's default protocol; None where nobody has solved it."""
+    """Best over all cases and devices, by the device's default protocol; None if unsolved."""
     best_author: str | None
     best_device: str | None
     best_evaluation_id: int | None
@@ -42,16 +42,16 @@ class Version:
 
     sha256: str
     source: str | None
-    """None where evaluations came without it."""
+    """None if evaluations came without it."""
     cases: tuple[str, ...]
     evaluations: int
-    """Current ones."""
+    """Number of current evaluations."""
     last_id: int
-    """The evaluation that was stored last; 0 where there is none left."""
+    """Id of the evaluation stored last; 0 if none is left."""
 
 
 def problems(store: Store) -> tuple[ProblemSummary, ...]:
-    """All problems by name. Raises StoreError where the database can't be read."""
+    """All problems by name. Raises StoreError if the database can't be read."""
     with store.read() as connection:
         boards = _counting_boards(connection)
         counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -69,7 +69,7 @@ def problems(store: Store) -> tuple[ProblemSummary, ...]:
 
 
 def _counting_boards(connection: Connection) -> dict[int, Any]:
-    """The boards of each problem's newest version, and those of submissions that failed before the version was known, by id."""
+    """The boards of each problem's newest version, and of submissions that failed before the version was known, by id."""
     board = BoardRow
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == board.id).scalar_subquery()
     columns = (board.id, board.problem, board.problem_sha256, board.device_name, board.protocol, last.label("last"))
@@ -82,7 +82,7 @@ def _counting_boards(connection: Connection) -> dict[int, Any]:
 
 
 def _standings(connection: Connection, boards: Mapping[int, Any]) -> dict[str, list[Any]]:
-    """Where authors stand on these boards, timed by the device's default protocol, by problem."""
+    """The authors' places on these boards, timed by the device's default protocol, by problem."""
     standing = StandingRow
     columns = (standing.board_id, standing.author_id, AuthorRow.name, standing.speedup, standing.evaluation_id, BoardRow.device_name)
     query = select(*columns).join(AuthorRow, AuthorRow.id == standing.author_id).join(BoardRow, BoardRow.id == standing.board_id)
@@ -112,7 +112,7 @@ def _summary(name: str, source: str | None, devices: set[str], counts: Counter[s
 
 
 def versions(store: Store, problem: str) -> tuple[Version, ...]:
-    """The versions of a problem, the one that was evaluated last first; none where the database does not know it."""
+    """The versions of a problem, the last evaluated one first; empty for an unknown problem."""
     board = BoardRow
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == board.id).scalar_subquery()
     count = select(func.sum(TotalRow.count)).where(TotalRow.board_id == board.id).scalar_subquery()
@@ -131,7 +131,7 @@ def versions(store: Store, problem: str) -> tuple[Version, ...]:
 
 
 def protocols(store: Store, problem: str) -> tuple[str | None, ...]:
-    """By which protocols it was timed: None, the device's default, first, and then the others there are. Raises StoreError."""
+    """The protocols that timed it: None (the device's default) first, then the others. Raises StoreError."""
     with store.read() as connection:
         found = connection.execute(select(BoardRow.protocol).where(BoardRow.problem == problem).distinct()).scalars().all()
     return (None, *sorted({protocol for protocol in found if protocol is not None}))

@@ -1,7 +1,7 @@
-"""How the best speedups came up: on the boards of a problem, and of an author over all tasks.
+"""How the best speedups rose over time: on the boards of a problem, and of an author over all tasks.
 
-Every `ok` evaluation counts, history included. What has been the best so far is found by the database; of the others, as many as a plot can
-show are taken, evenly by time.
+Every `ok` evaluation counts, history included. The database finds each that was the best so far. Of the others, as many as a plot can
+show are chosen, evenly by time.
 """
 
 import math
@@ -21,7 +21,7 @@ from db.store import Store
 from evaluator.results.category import Category
 
 MAX_POINTS = 400
-"""About as many evaluations of one plot are told apart."""
+"""About the maximum of evaluations in one plot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BestSoFar:
-    """An `ok` evaluation with a higher speedup than all before it on its board."""
+    """An `ok` evaluation with a higher speedup than all earlier ones on its board."""
 
     started_at: datetime
     evaluation_id: int
@@ -52,9 +52,9 @@ class BoardProgress:
     device_name: str
     precision: str | None
     evaluations: int
-    """Those that are `ok`."""
+    """Number of `ok` evaluations."""
     best: tuple[BestSoFar, ...]
-    """In the order in which they began."""
+    """In the order of their start."""
     points: tuple[Point, ...]
     """Some of the evaluations, evenly chosen by time."""
 
@@ -67,16 +67,16 @@ class AuthorProgress:
     device_name: str
     tasks: int
     evaluations: int
-    """Those that are `ok`."""
+    """Number of `ok` evaluations."""
     means: tuple[tuple[datetime, float], ...]
-    """The geometric mean of the best speedups so far over all tasks, as on the overall board, from each moment at which it rose."""
+    """Each rise of the geometric mean of the best speedups so far over all tasks, as on the overall board."""
     points: tuple[Point, ...]
     """Some of the evaluations, evenly chosen by time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One row that was chosen."""
+    """One chosen row."""
 
     board_id: int
     evaluation_id: int
@@ -85,11 +85,11 @@ class _Item:
     is_best: bool
     is_point: bool
     evaluations: int
-    """On its board."""
+    """Number of `ok` evaluations on its board."""
 
 
 def problem_progress(store: Store, problem: str) -> tuple[BoardProgress, ...]:
-    """The boards of the problem's newest version that have an `ok` evaluation. Raises StoreError where the database can't be read."""
+    """The boards of the problem's newest version with an `ok` evaluation. Raises StoreError if the database can't be read."""
     with store.read() as connection:
         boards = newest_boards(connection, Filters(problem=problem))
         items = _items(connection, [board.id for board in boards])
@@ -106,7 +106,7 @@ def problem_progress(store: Store, problem: str) -> tuple[BoardProgress, ...]:
 
 
 def author_progress(store: Store, author: str) -> tuple[AuthorProgress, ...]:
-    """The cases and devices on which the author has an `ok` evaluation. Raises StoreError where the database can't be read."""
+    """The cases and devices on which the author has an `ok` evaluation. Raises StoreError if the database can't be read."""
     with store.read() as connection:
         boards = judged_on(connection, newest_boards(connection))
         items = _items(connection, [board.id for board in boards], author_id(connection, author) or 0)
@@ -124,7 +124,7 @@ def author_progress(store: Store, author: str) -> tuple[AuthorProgress, ...]:
 
 
 def _items(connection: Connection, board_ids: Collection[int], author: int | None = None) -> list[_Item]:
-    """What is drawn of these boards, in the order in which it began; of one author alone where one is given."""
+    """The evaluations to draw of these boards, in the order of their start; only one author's if given."""
     found: list[_Item] = []
     for ids in chunks(board_ids):
         found += _chosen(connection, ids, author)
@@ -164,7 +164,7 @@ def _details(connection: Connection, evaluation_ids: Sequence[int]) -> Iterator[
 
 
 def _means(items: Sequence[_Item], tasks: int) -> Iterator[tuple[datetime, float]]:
-    """The mean after each evaluation that was the best so far on its board."""
+    """The mean after each evaluation that was its board's best so far."""
     best: dict[int, float] = {}
     sum_of_logs = tasks * math.log(FAILURE_SPEEDUP)
     for item in items:

@@ -1,10 +1,10 @@
 """Boards that count, and their rankings.
 
-Only the newest version of a problem counts, which is the version that was evaluated last, wherever. An author stands with the best of
-the current `ok` evaluations, copies of one source counting once with their latest time, so that handing in copies can't pick the
-luckiest. What came without an author stands for itself.
+Only a problem's newest version counts: the version that was evaluated last, on any board. An author is ranked by the best of the current
+`ok` evaluations. Identical sources count once, with their latest time, so that submitting copies can't pick the luckiest. A submission
+without an author is ranked by itself.
 
-On request `reduced_precision` is ranked beside `ok`. Nothing is kept for that: the boards that have such evaluations, which `totals` tells,
+On request `reduced_precision` is ranked beside `ok`. No derived values exist for that: boards with such evaluations, found in `totals`,
 are ranked from the evaluations themselves.
 """
 
@@ -24,11 +24,11 @@ from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
 WITH_REDUCED = (Category.OK.value, Category.REDUCED_PRECISION.value)
-"""Categories that are ranked where reduced precision is allowed; elsewhere it is `ok` alone."""
+"""Categories ranked if reduced precision is allowed; otherwise only `ok`."""
 UNCOUNTED = tuple(category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED)
-"""Categories that say nothing of a submission."""
+"""Categories without a verdict on the submission."""
 _MANY = 5000
-"""Ids that are put into one statement."""
+"""Ids per statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class KnownBoard:
 
 @dataclass(frozen=True, slots=True)
 class RankedEvaluation:
-    """One rank of a board."""
+    """One place of a board."""
 
     rank: int
     shared: bool
@@ -71,14 +71,14 @@ _COLUMNS = (
 
 
 def fits(filters: Filters, board: KnownBoard) -> bool:
-    """Whether a board passes. The author has no part in this."""
+    """Whether a board passes. The author is ignored."""
     if board.protocol != alternative(filters.protocol):
         return False
     return all(getattr(board, column) == value for column, value in filters.columns().items())
 
 
 def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list[KnownBoard]:
-    """Boards of the newest version of each problem that fit, by problem, case, device and precision."""
+    """Matching boards of each problem's newest version, by problem, case, device and precision."""
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == BoardRow.id).scalar_subquery()
     columns = (BoardRow.id, BoardRow.problem, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name, BoardRow.precision)
     query = select(last, *columns, BoardRow.protocol).where(BoardRow.problem_sha256.is_not(None))
@@ -96,7 +96,7 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
 
 
 def judged_on(connection: Connection, boards: Collection[KnownBoard]) -> list[KnownBoard]:
-    """Those of the boards that have a current evaluation with a verdict on the submission, that is one that is not `not_evaluated`."""
+    """The boards with a current evaluation other than `not_evaluated`."""
     total = TotalRow
     found: set[int] = set()
     for ids in chunks(board.id for board in boards):
@@ -107,7 +107,7 @@ def judged_on(connection: Connection, boards: Collection[KnownBoard]) -> list[Kn
 def places(
     connection: Connection, boards: Collection[KnownBoard], every: bool = False, *, reduced_precision: bool = False
 ) -> dict[int, list[RankedEvaluation]]:
-    """The ranking of each board, by its id, best first: one place an author, or one a submission with `every`.
+    """The ranking of each board, by its id, best first: one place per author, or per submission with `every`.
 
     `reduced_precision` ranks evaluations of that category too.
     """
@@ -116,16 +116,16 @@ def places(
     mixed = _boards_with_reduced(connection, found) if reduced_precision else set()
     for ids in chunks(mixed):
         items = _latest_copies(connection, ids)
-        for item in items if every else _best_of_authors(items, nobody):
+        for item in items if every else best_of_authors(items, nobody):
             found[item[0]].append(item)
     for ids in chunks(found.keys() - mixed):
         for item in _kept(connection, ids, every, nobody):
             found[item[0]].append(item)
-    return {board_id: _ranked(items) for board_id, items in found.items()}
+    return {board_id: ranked(items) for board_id, items in found.items()}
 
 
 def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int | None) -> Iterator[_Item]:
-    """What is kept as ranked on these boards. `nobody` is the id of what came without an author."""
+    """The stored ranked evaluations of these boards. `nobody` is the author id of submissions without an author."""
     standing, row = StandingRow, EvaluationRow
     if not every:
         columns = (standing.speedup, standing.speedup_low, standing.speedup_high)
@@ -150,15 +150,15 @@ def _boards_with_reduced(connection: Connection, board_ids: Iterable[int]) -> se
 
 
 def _latest_copies(connection: Connection, board_ids: list[int]) -> list[_Item]:
-    """What is ranked where reduced precision is: of an author's copies of one source, the latest."""
+    """The ranked evaluations, with reduced precision: of an author's copies of one source, the latest."""
     row = EvaluationRow
     given = (row.board_id.in_(board_ids), row.is_current, row.category.in_(WITH_REDUCED), row.speedup.is_not(None))
     latest = select(func.max(row.id)).where(*given).group_by(row.source_id, row.board_id, row.author_id)
     return [tuple(item) for item in connection.execute(select(*_COLUMNS).where(row.id.in_(latest)))]
 
 
-def _best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
-    """The best of each author on each board; what came without an author stands for itself."""
+def best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
+    """The best of each author on each board; each submission without an author by itself."""
     best: dict[tuple[int, ...], _Item] = {}
     for item in items:
         board_id, author, number, speedup, *_ = item
@@ -169,9 +169,9 @@ def _best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
 
 
 def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
-    """Ranks from 1 for intervals of speedups, in their order: those that overlap share a rank, and so do those that a chain of them joins.
+    """Ranks from 1 for intervals of speedups, in their order. Overlapping ones share a rank; overlaps chain (A–B, B–C: all share).
 
-    The rank is one more than the number of those that are better beyond doubt.
+    The rank is one more than the number of clearly better ones.
     """
     order = sorted(range(len(intervals)), key=lambda index: -intervals[index][1])
     found = [0] * len(intervals)
@@ -187,18 +187,19 @@ def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def author_id(connection: Connection, name: str | None) -> int | None:
-    """The id of an author; `name` None stands for submissions without an author. None where there is no such author."""
+    """The id of an author, or None if unknown; the name None stands for submissions without an author."""
     return connection.execute(select(AuthorRow.id).where(AuthorRow.sha256 == text_sha256(name))).scalar_one_or_none()
 
 
 def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
-    """The ids, as many at a time as one statement takes."""
+    """The ids in groups, one per statement."""
     rest = iter(ids)
     while some := list(islice(rest, _MANY)):
         yield some
 
 
-def _ranked(items: list[_Item]) -> list[RankedEvaluation]:
+def ranked(items: list[_Item]) -> list[RankedEvaluation]:
+    """The ranking of one board's evaluations, best first."""
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
     held = Counter(numbers)

@@ -1,7 +1,7 @@
-"""How much faster one evaluation is than another, where their times can be compared.
+"""How much faster one evaluation is than another, if their times can be compared.
 
-A speedup is over the baseline of the same timing, so that the ratio of two speedups leaves out how fast the machine was at either time. Its
-interval combines those of both, which are independent, on a logarithmic scale: Donner and Zou, Closed-form confidence intervals for
+A speedup uses the baseline of the same timing, so the ratio of two speedups does not depend on the machine's speed at either time. Its
+interval combines both intervals, which are independent, on a logarithmic scale: Donner and Zou, Closed-form confidence intervals for
 functions of the normal mean and standard deviation (2012), section 2 (MOVER).
 """
 
@@ -19,7 +19,7 @@ from evaluator.results.category import Category
 
 @dataclass(frozen=True, slots=True)
 class TimedEvaluation:
-    """An evaluation with its board and its speedup, as far as there are any."""
+    """An evaluation with its board and its speedup, if any."""
 
     evaluation_id: int
     submission: str
@@ -47,11 +47,11 @@ class TimedEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The right one's speedup over the left one's."""
+    """Speedup on the right side divided by that on the left."""
 
     ratio: float
     low: float | None
-    """The ends of its 95 % interval; None where one of the two has too few samples for one."""
+    """The ends of its 95 % interval; None if either side has too few samples."""
     high: float | None
 
 
@@ -69,7 +69,7 @@ def timed_query() -> Any:
 
 
 def timed(store: Store, *evaluation_ids: int) -> dict[int, TimedEvaluation]:
-    """The evaluations with these ids, as many as there are. Raises StoreError where the database can't be read."""
+    """The existing evaluations with these ids. Raises StoreError if the database can't be read."""
     found: dict[int, TimedEvaluation] = {}
     with store.read() as connection:
         for ids in chunks(evaluation_ids):
@@ -78,7 +78,7 @@ def timed(store: Store, *evaluation_ids: int) -> dict[int, TimedEvaluation]:
 
 
 def why_not(left: TimedEvaluation, right: TimedEvaluation) -> str:
-    """Why the two speedups can't be compared, in words; empty where they can."""
+    """Why the two speedups can't be compared, in words; empty if they can."""
     untimed = [name for name, side in (("left", left), ("right", right)) if side.speedup is None]
     if untimed:
         return f"The {' and the '.join(untimed)} one {'was' if len(untimed) == 1 else 'were'} not timed."
@@ -94,7 +94,7 @@ def why_not(left: TimedEvaluation, right: TimedEvaluation) -> str:
 
 
 def ratio(left: TimedEvaluation, right: TimedEvaluation) -> Ratio | None:
-    """None where they can't be compared (`why_not`)."""
+    """The ratio; None if they can't be compared (`why_not`)."""
     if why_not(left, right) or not left.speedup or not right.speedup:
         return None
     value = right.speedup / left.speedup
@@ -106,7 +106,7 @@ def ratio(left: TimedEvaluation, right: TimedEvaluation) -> Ratio | None:
 
 
 def _shares(side: TimedEvaluation) -> tuple[float, float] | None:
-    """How far the ends of the interval are from the speedup, as logarithms of shares; None where it has no interval."""
+    """Distances of the interval's ends from the speedup, as logarithms of ratios; None without an interval."""
     low, speedup, high = side.speedup_low, side.speedup, side.speedup_high
     if not low or not speedup or not high or low == high:
         return None

@@ -1,9 +1,9 @@
-"""Compares two runs, submission by submission: what broke, what became slower, what was fixed, what became faster.
+"""Compares two runs by submission: broken, slower, fixed, faster.
 
-What a run skipped, because it had been judged already, is of that run with the evaluation that it had.
+A submission that a run skipped because it had been judged counts for that run, with its existing evaluation.
 
-A submission of one run is held against the same submission, block, problem and case of the other. What a submission that was rejected or
-not evaluated leaves open (its block, its problem or its case) matches anything. Of several evaluations in one run the last one counts.
+Submissions of the two runs match if they have the same name, code block, problem and case. An unknown block, problem or case of a rejected
+or not evaluated submission matches any. Of several evaluations in one run the last one counts.
 """
 
 from collections import Counter, defaultdict
@@ -24,9 +24,9 @@ from db.store import Store
 from evaluator.results.category import Status
 
 OUTCOMES = ("broke", "slower", "changed", "gone", "fixed", "faster", "new", "unchanged")
-"""How a submission did in the right run against the left one, the worst first."""
+"""Outcomes of a submission in the right run compared with the left one, worst first."""
 MOST_EVALUATIONS = 25_000
-"""Evaluations of one run that are compared at once."""
+"""Maximum evaluations per run in a comparison."""
 _Pair = tuple[TimedEvaluation | None, TimedEvaluation | None]
 _Open = tuple[str, int | None]
 """Name and block."""
@@ -35,16 +35,16 @@ Value = TypeVar("Value")
 
 
 class TooManyEvaluationsError(StoreError):
-    """A run has more evaluations than are compared at once."""
+    """A run has too many evaluations to compare."""
 
 
 class UnknownRunError(StoreError):
-    """There is no run of that number."""
+    """There is no run with that number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSubmission:
-    """One submission in both runs; a side is None where it is not in that run."""
+    """One submission in both runs; a side is None if it is not in that run."""
 
     outcome: str
     """One of OUTCOMES."""
@@ -56,9 +56,9 @@ class ComparedSubmission:
     left: TimedEvaluation | None
     right: TimedEvaluation | None
     same_source: bool
-    """Whether both runs judged the same text."""
+    """Whether both runs judged the same source."""
     ratio: float | None
-    """The right speedup over the left one, where both are on one board."""
+    """The right speedup divided by the left one, if both are on one board."""
     ratio_low: float | None
     """Its 95 % interval."""
     ratio_high: float | None
@@ -66,20 +66,20 @@ class ComparedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """The right run against the left one."""
+    """The right run compared with the left one."""
 
     left: Run
     right: Run
     counts: dict[str, int]
-    """Submissions by outcome, the worst first."""
+    """Number of submissions by outcome, worst first."""
     rows: tuple[ComparedSubmission, ...]
-    """By outcome, the worst first, then by problem and name."""
+    """By outcome, worst first, then by problem and name."""
 
 
 def compare_runs(store: Store, left: int, right: int, filters: Filters = EVERYTHING) -> RunComparison:
-    """Compares two runs by their numbers; filters are as for counts of failures.
+    """Compare two runs by their numbers; filters are as for counts of failures.
 
-    Raises UnknownRunError, TooManyEvaluationsError, and StoreError where the database can't be read.
+    Raises UnknownRunError, TooManyEvaluationsError, and StoreError if the database can't be read.
     """
     with store.read() as connection:
         sides = [_evaluations(connection, number, filters) for number in (left, right)]
@@ -114,7 +114,7 @@ def _evaluations(connection: Connection, number: int, filters: Filters) -> list[
 
 
 def _pairs(left: Sequence[TimedEvaluation], right: Sequence[TimedEvaluation]) -> Iterator[_Pair]:
-    """Each evaluation with its counterpart. One that leaves something open may stand for several."""
+    """Each evaluation with its counterpart. One with an unknown block, problem or case may match several."""
     exact = {_key(item): item for item in right}
     rest: list[TimedEvaluation] = []
     for item in left:
@@ -143,7 +143,7 @@ def _key(item: TimedEvaluation) -> tuple[str, int | None, str | None, str | None
 
 
 def _fits(left: TimedEvaluation, right: TimedEvaluation) -> bool:
-    """Whether what one of them leaves open is all that tells them apart."""
+    """Whether they differ only in fields that are unknown for one of them."""
     if not _LEFT_OPEN & {left.status, right.status}:
         return False
     return all(None in pair or pair[0] == pair[1] for pair in zip(_key(left)[1:], _key(right)[1:], strict=True))

@@ -1,4 +1,4 @@
-"""Runs and the evaluations that they have stored: this is how the pages follow a run under way."""
+"""Runs and their stored evaluations, for pages that follow a run."""
 
 import json
 from collections import Counter, defaultdict
@@ -23,19 +23,19 @@ class Run:
 
     id: int
     words: tuple[str, ...]
-    """Of the command; passwords in URLs have been left out."""
+    """The command's words, without passwords in URLs."""
     evaluator_version: str
     started_at: datetime
     finished_at: datetime | None
-    """None while it runs, and for ever where it was killed."""
+    """None while it runs, and always if it was killed."""
     expected: int | None
-    """How many submissions the run comes to, by its last word; None where it could not tell."""
+    """Number of the run's submissions, as it last reported; None if it could not tell."""
     skipped: int
-    """Those of them that had been judged already."""
+    """Number of already judged ones among them."""
     statuses: dict[str, int]
-    """Its evaluations by status."""
+    """Number of its evaluations by status."""
     devices: tuple[str, ...] = ()
-    """The device models that they were judged on."""
+    """Device models of its evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class EvaluationSummary:
 
 
 def runs(store: Store, limit: int, *, counted: bool = True, before: int | None = None) -> tuple[Run, ...]:
-    """The last runs, newest first, of those with a number below `before`.
+    """The last runs with a number below `before`, newest first.
 
-    Without `counted`, which reads all their evaluations, `statuses` and `devices` are left empty. Raises StoreError where the database
+    Without `counted`, which reads all their evaluations, `statuses` and `devices` are empty. Raises StoreError if the database
     can't be read.
     """
     query = select(*_COLUMNS, *_COUNTS).order_by(RunRow.id.desc()).limit(limit)
@@ -68,7 +68,7 @@ def runs(store: Store, limit: int, *, counted: bool = True, before: int | None =
 
 
 def run(store: Store, number: int) -> Run | None:
-    """One run; None where there is no such run."""
+    """One run; None if there is no such run."""
     with store.read() as connection:
         return next(iter(_runs(connection, select(*_COLUMNS, *_COUNTS).where(RunRow.id == number), True)), None)
 
@@ -76,7 +76,7 @@ def run(store: Store, number: int) -> Run | None:
 def arrivals(
     store: Store, limit: int, *, after: int = 0, before: int | None = None, run_id: int | None = None
 ) -> tuple[EvaluationSummary, ...]:
-    """The last evaluations whose ids lie between `after` and `before` (both excluded), newest first; of one run alone with `run_id`."""
+    """The last evaluations with ids between `after` and `before` (both excluded), newest first; only one run's with `run_id`."""
     row = EvaluationRow
     query = summary_query().where(row.id > after)
     if before is not None:
@@ -88,14 +88,14 @@ def arrivals(
 
 
 def of_ids(store: Store, ids: Collection[int]) -> tuple[EvaluationSummary, ...]:
-    """The evaluations with these ids, as many as there are, newest first."""
+    """The existing evaluations with these ids, newest first."""
     query = summary_query().where(EvaluationRow.id.in_(ids)).order_by(EvaluationRow.id.desc())
     with store.read() as connection:
         return tuple(EvaluationSummary(*item) for item in connection.execute(query))
 
 
 def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]:
-    """How many evaluations of each run ended in each status, of those with ids above `after` and up to `last`."""
+    """Number of evaluations by run and status, with ids above `after` and up to `last`."""
     row = EvaluationRow
     query = select(row.run_id, row.status, func.count()).where(row.id > after, row.id <= last, row.run_id.is_not(None))
     found: dict[int, Counter[str]] = defaultdict(Counter)
@@ -107,7 +107,7 @@ def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]
 
 
 def newest(store: Store) -> int:
-    """Id of the evaluation that was stored last; 0 where there is none."""
+    """Id of the evaluation stored last; 0 if there is none."""
     with store.read() as connection:
         return connection.execute(select(func.max(EvaluationRow.id))).scalar() or 0
 

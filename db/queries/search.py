@@ -1,7 +1,7 @@
-"""What a few letters are found in: names of problems, authors and submissions, commands of runs, categories, and numbers.
+"""Searches for a few letters in names of problems, authors and submissions, commands of runs, categories, and numbers.
 
-Names are looked for in the tables that hold each once. Of submissions, which may be a million, the last MOST_SUBMISSIONS are gone through,
-which takes a fraction of a second where the letters are in few of them.
+Names are searched in the tables that hold each once. Of submissions, which may be a million, the last MOST_SUBMISSIONS are searched,
+which takes a fraction of a second if few match.
 """
 
 import json
@@ -20,15 +20,15 @@ from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.nearest import nearest
 
 MOST_SUBMISSIONS = 1_000_000
-"""As many are gone through, the latest ones."""
+"""Maximum submissions searched, the latest ones."""
 _MAX_ID = 2**63 - 1
 _MOST_NAMES = 20_000
-"""Names that letters which are found nowhere are compared with."""
+"""Maximum names compared with letters that match nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A run whose number or command fits."""
+    """A run whose number or command matches."""
 
     id: int
     command: str
@@ -36,7 +36,7 @@ class FoundRun:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What fits, by kind: names that begin with the letters come first, short ones before long ones."""
+    """Matches, by kind: names that begin with the letters first, short ones before long ones."""
 
     evaluations: tuple[EvaluationSummary, ...]
     problems: tuple[str, ...]
@@ -45,7 +45,7 @@ class Found:
     runs: tuple[FoundRun, ...]
     categories: tuple[Category, ...]
     nearest: tuple[str, ...]
-    """Names of problems and authors that are spelled alike, where nothing fits."""
+    """Similar names of problems and authors, if nothing matches."""
 
     @property
     def count(self) -> int:
@@ -54,9 +54,9 @@ class Found:
 
 
 def search(store: Store, text: str, limit: int) -> Found:
-    """Up to `limit` of each kind; letters' case doesn't matter. `#12` and `12` are an evaluation and a run, `run 12` the run alone.
+    """Up to `limit` of each kind, ignoring case. `#12` and `12` find an evaluation and a run, `run 12` only the run.
 
-    Raises StoreError where the database can't be read.
+    Raises StoreError if the database can't be read.
     """
     text = storable_text(text.strip())
     if not text:
@@ -88,20 +88,20 @@ def _names(connection: Connection, column: Any, text: str, limit: int) -> tuple[
 
 
 def _submissions(connection: Connection, text: str, limit: int) -> tuple[str, ...]:
-    """An exact name first, by its index; then those that contain the letters, the latest ones first."""
+    """An exact match first, by its index; then names that contain the letters, latest first."""
     row = SubmissionRow
     exact = connection.execute(select(row.name).where(row.name == text).limit(1)).scalars().all()
     last = connection.execute(select(func.max(row.id))).scalar() or 0
-    # SQLite's LIKE takes large letters for small ones by itself, in less than half of the time.
+    # SQLite's LIKE ignores case by itself, in less than half of the time.
     contains = row.name.contains if connection.dialect.name == "sqlite" else row.name.icontains
     query = select(row.name).where(row.id > last - MOST_SUBMISSIONS, contains(text, autoescape=True))
-    # A name may have several blocks; so many of one name in a row are rare.
+    # A name may have several code blocks; so many of one name in a row are rare.
     latest = connection.execute(query.order_by(row.id.desc()).limit(4 * limit)).scalars()
     return tuple(dict.fromkeys((*exact, *latest)))[:limit]
 
 
 def _runs(connection: Connection, text: str, number: int | None, limit: int) -> tuple[FoundRun, ...]:
-    # The command is kept as JSON, word by word, in which some characters are escaped.
+    # The command is stored as a JSON list of words, in which some characters are escaped.
     words = (json.dumps(word, ensure_ascii=False)[1:-1] for word in text.split())
     fits = and_(*(RunRow.command.icontains(word, autoescape=True) for word in words))
     fits = or_(fits, RunRow.id == number) if number is not None else fits

@@ -14,32 +14,32 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 FAST_P = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
-"""Thresholds that are shown."""
+"""Shown thresholds."""
 PASS_AT = (1, 5, 10)
-"""Numbers of samples that are shown."""
+"""Shown numbers of samples."""
 FAILURE_SPEEDUP = 0.1
-"""What an unsolved problem counts in the geometric mean, and the least that a solved one counts.
+"""Value of an unsolved problem in the geometric mean, and the minimum of a solved one.
 
-With zero, one failure would make any mean zero; with one, as if the reference were used instead, giving up would beat a right but slow
-kernel. A tenth is worse than what anybody would hand in on purpose, and a tenth of all problems unsolved costs a fifth of the mean.
+With zero, one failure would make any mean zero. With one, as if the reference were used instead, giving up would beat a right but slow
+kernel. A tenth is slower than any sensible submission; a tenth of all problems unsolved costs a fifth of the mean.
 """
 _RESAMPLES = 2000
 
 
 def fast_p(speedups: Sequence[float | None], p: float) -> float:
-    """The share of problems with a right answer faster than `p` times the baseline; None stands for an unsolved problem."""
+    """The share of problems with a right answer faster than `p` times the baseline's speed; None stands for an unsolved problem."""
     return sum(speedup is not None and speedup > p for speedup in speedups) / len(speedups) if speedups else 0.0
 
 
 def pass_at_k(samples: int, right: int, k: int) -> float:
-    """Of one problem. Raises ValueError where there are fewer than `k` samples, or fewer than right ones."""
+    """pass@k of one problem. Raises ValueError if there are fewer samples than `k`, or than right ones."""
     if not 0 < k <= samples or not 0 <= right <= samples:
         raise ValueError(f"pass@{k} of {right} right ones among {samples}")
     return 1.0 - math.comb(samples - right, k) / math.comb(samples, k)
 
 
 def geometric_mean(speedups: Sequence[float | None]) -> float | None:
-    """Over all problems, an unsolved one counting `FAILURE_SPEEDUP`; None where there is no problem."""
+    """Geometric mean over all problems; an unsolved one counts `FAILURE_SPEEDUP`. None if there is no problem."""
     if not speedups:
         return None
     logs = [math.log(max(speedup or 0.0, FAILURE_SPEEDUP)) for speedup in speedups]
@@ -47,7 +47,7 @@ def geometric_mean(speedups: Sequence[float | None]) -> float | None:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p-value; 1 where there is nothing to tell."""
+    """Two-sided p-value; 1 without wins and losses."""
     games = wins + losses
     fewer = sum(math.comb(games, count) for count in range(min(wins, losses) + 1))
     return float(min(Fraction(1), Fraction(2 * fewer, 2**games)))
@@ -56,7 +56,7 @@ def sign_test(wins: int, losses: int) -> float:
 def mean_ratio(ratios: Sequence[float], seed: int = 0) -> tuple[float, float, float] | None:
     """Geometric mean of ratios with a 95 % interval, lower and upper end: percentiles of bootstrap samples over the problems.
 
-    The same ratios give the same interval. None where there is no ratio; the interval of a single one is that ratio alone.
+    The same ratios give the same interval. None if there is no ratio; the interval of a single ratio is that ratio.
     """
     if not ratios:
         return None

@@ -1,6 +1,6 @@
-"""What was evaluated when: a few columns of all evaluations, in memory, so that counts over time and lists don't read the database anew.
+"""A few columns of all evaluations, in memory, so that counts over time and lists don't read the database again.
 
-Evaluations are neither changed nor removed once they are stored. So what came since the last look is all that has to be read. A million
+Stored evaluations are neither changed nor removed, so only the new ones are read each time. A million
 evaluations take 33 MB.
 """
 
@@ -24,18 +24,18 @@ from db.store import Store
 from evaluator.results.category import Category, Status
 
 MOST_NAMED = 20_000
-"""Evaluations that are sorted by their submission, whose name is not kept in memory."""
+"""Maximum evaluations sorted by submission, whose name is not kept in memory."""
 ORDERS = ("evaluation", "status", "category", "speedup", "submission", "author", "problem", "case", "device", "run", "started")
-"""What evaluations are sorted by."""
+"""Orders of evaluations."""
 HOUR_S = 3600
 _PAGE = 50_000
-"""Rows that are read at once."""
+"""Rows per read."""
 _HOUR_CHARS, _SECOND_CHARS = len("2026-01-01T00"), len("2026-01-01T00:00:00")
 _CATEGORIES = tuple(Category)
 _NUMBER_OF = {category.value: number for number, category in enumerate(_CATEGORIES)}
 _PASSING = np.array([number for number, category in enumerate(_CATEGORIES) if category.status is Status.NOT_EVALUATED], dtype=np.uint8)
 _LAST = np.int64(2**33)
-"""Sorts what has no value after everything else."""
+"""Sorts missing values last."""
 
 
 class Timeline:
@@ -54,7 +54,7 @@ class Timeline:
         self._hour_of: dict[str, int] = {}
 
     def refresh(self) -> None:
-        """Reads what came since the last time. Raises StoreError where the database can't be read."""
+        """Read the new evaluations. Raises StoreError if the database can't be read."""
         row = EvaluationRow
         second = func.substr(type_coerce(row.started_at, Text), 1, _SECOND_CHARS)
         query = select(row.id, row.board_id, row.author_id, row.run_id, row.speedup, row.category, second).order_by(row.id).limit(_PAGE)
@@ -70,9 +70,9 @@ class Timeline:
                     break
 
     def counts(self, filters: Filters = EVERYTHING) -> dict[datetime, Counter[Category]]:
-        """Evaluations that began in each hour, by category, history included; hours without any are left out. Filters as of `failures`.
+        """Number of evaluations that began in each hour, by category, history included. The filters are those of `failures`.
 
-        What was `not_evaluated` is left out.
+        Hours without any and `not_evaluated` ones are left out.
         """
         self.refresh()
         with self._lock, self._store.read() as connection:
@@ -80,7 +80,7 @@ class Timeline:
             chosen = self._chosen(connection, Choice(filters)) & ~np.isin(categories, _PASSING)
             hours = np.frombuffer(self._started, dtype=np.int64)[chosen] // HOUR_S
             keys, numbers = np.unique(hours * len(_CATEGORIES) + categories[chosen], return_counts=True)
-            del categories  # an array that is looked at can't grow
+            del categories  # an array with a view can't grow
         found: dict[datetime, Counter[Category]] = {}
         for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
             moment = datetime.fromtimestamp(key // len(_CATEGORIES) * HOUR_S, UTC)
@@ -90,9 +90,9 @@ class Timeline:
     def page(
         self, choice: Choice, limit: int, offset: int = 0, sort: str | None = None, *, descending: bool = True
     ) -> tuple[int, list[int]]:
-        """How many evaluations fit, and the ids of some of them, in the order of `sort`, one of ORDERS; None: as they were stored.
+        """Number of matching evaluations, and the ids of some of them, in the order `sort`, one of ORDERS; None: as stored.
 
-        What has no value comes last. More than MOST_NAMED are not sorted by their submission. Raises StoreError.
+        Missing values come last. More than MOST_NAMED are not sorted by submission. Raises StoreError.
         """
         self.refresh()
         with self._lock, self._store.read() as connection:
@@ -106,7 +106,7 @@ class Timeline:
         if keys is None:
             ordered = ids[::-1] if descending else ids
             return len(ids), ordered[offset : offset + limit].tolist()
-        # Of equals, those that were stored last come first; sorting the first ones alone takes a tenth of sorting all.
+        # Among equals, the last stored one comes first. Sorting only the first ones takes a tenth of sorting all.
         places = keys * len(ids) + np.arange(len(ids))[::-1]
         if offset + limit < len(ids):
             places = np.partition(places, offset + limit)[: offset + limit]
@@ -120,7 +120,7 @@ class Timeline:
             column.append(value)
 
     def _chosen(self, connection: Connection, choice: Choice) -> Any:
-        """A boolean for each evaluation."""
+        """Whether each evaluation matches."""
         categories = np.frombuffer(self._categories, dtype=np.uint8)
         chosen = np.ones(len(categories), dtype=bool)
         if choice.status is not None:
@@ -141,13 +141,13 @@ class Timeline:
         return chosen
 
     def _keys(self, connection: Connection, sort: str | None, chosen: Any, ids: Any) -> Any:
-        """Whole numbers in the order of what is sorted by, for each that is chosen; None for the order of ids."""
+        """Integers that sort like the values, for each chosen evaluation; None for the order of ids."""
         if sort in ("status", "category"):
             names = [category.status.value if sort == "status" else category.value for category in _CATEGORIES]
             return _ranks(dict(enumerate(names)))[np.frombuffer(self._categories, dtype=np.uint8)[chosen]]
         if sort == "speedup":
             speedups = np.frombuffer(self._speedups, dtype=np.float32)[chosen]
-            # The bits of positive numbers are in the order of the numbers.
+            # The bits of positive floats sort like the floats.
             return np.where(np.isnan(speedups), _LAST, speedups.view(np.int32))
         if sort == "started":
             return np.frombuffer(self._started, dtype=np.int64)[chosen]
@@ -167,7 +167,7 @@ class Timeline:
         return None
 
     def _seconds(self, started: str) -> int:
-        """Since 1970."""
+        """Seconds since 1970."""
         hour = started[:_HOUR_CHARS]
         if hour not in self._hour_of:
             moment = datetime.fromisoformat(f"{hour}:00:00+00:00")
@@ -189,13 +189,13 @@ def _names(connection: Connection, query: Any) -> dict[int, str | None]:
 
 
 def _ranks(names: dict[int, str | None]) -> Any:
-    """An array with the place of each name in their order, by its number."""
+    """An array with each name's place in sorted order, by its number."""
     found = np.full(max(names, default=0) + 1, _LAST)
     found[list(names)] = _ranked(list(names.values()))
     return found
 
 
 def _ranked(names: list[str | None]) -> list[int]:
-    """The place of each name in their order; the last one for none."""
+    """Each name's place in sorted order; the last one for no name."""
     place = {name: number for number, name in enumerate(sorted({name for name in names if name}))}
     return [place[name] if name else int(_LAST) for name in names]

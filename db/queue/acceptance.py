@@ -1,4 +1,4 @@
-"""Accepting what is offered to the service's queue: known keys, quotas and the queue's limit, in one transaction for all of it."""
+"""Accepts submissions into the service's queue: known keys, quotas and the queue's limit are checked in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ VIEW = (
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """What there is to be told of a request."""
+    """A request's public data."""
 
     public_id: str
     author: str
@@ -44,14 +44,14 @@ class QueuedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A submission that wants to be accepted."""
+    """A submission offered to the queue."""
 
     public_id: str
     idempotency_key: str | None
     fingerprint: str
     problem: str
     reference: tuple[str, str] | None
-    """SHA-256 and source of a problem that came with it."""
+    """SHA-256 and source of the problem that came with it."""
     sample_id: int | None
     name: str | None
     body: str
@@ -59,7 +59,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class OfferGroup:
-    """Offers of one author that are accepted together or not at all."""
+    """Offers of one author, accepted all together or not at all."""
 
     author: str
     per_day: int | None
@@ -67,7 +67,7 @@ class OfferGroup:
 
 
 class RefusalReason(StrEnum):
-    """Why an offer is not accepted."""
+    """Reason for a refusal."""
 
     CONFLICT = "idempotency_conflict"
     QUOTA = "quota_exceeded"
@@ -76,7 +76,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request that there is now, or was before."""
+    """An accepted request, new or known."""
 
     request: QueuedRequest
     replayed: bool
@@ -86,10 +86,10 @@ Outcome = Accepted | RefusalReason
 
 
 def accept(connection: Connection, groups: Sequence[OfferGroup], limit: int) -> list[list[Outcome]]:
-    """What becomes of each offer of each group. limit: requests that may wait."""
+    """The outcome of each offer of each group. limit: maximum of waiting requests."""
     waiting = connection.execute(select(func.count()).select_from(_R).where(_R.c.state == "queued")).scalar_one()
     outcomes: list[list[Outcome]] = [[] for _ in groups]
-    # Always in the same order, so that two processes don't wait for each other's rows of `usage`.
+    # In a fixed order, so that two processes don't deadlock on rows of `usage`.
     for number, group in sorted(enumerate(groups), key=lambda pair: pair[1].author):
         known = _known(connection, group)
         fresh = _fresh(group, known)
@@ -107,7 +107,7 @@ def accept(connection: Connection, groups: Sequence[OfferGroup], limit: int) -> 
 
 
 def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, QueuedRequest]]:
-    """Fingerprint and request by key, of those keys of the group that its author has used."""
+    """Fingerprint and request by key, for the group's keys that its author has used."""
     keys = sorted({offer.idempotency_key for offer in group.offers if offer.idempotency_key is not None})
     found: dict[str, tuple[str, QueuedRequest]] = {}
     for start in range(0, len(keys), LOOKUP):
@@ -118,7 +118,7 @@ def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, Qu
 
 
 def _fresh(group: OfferGroup, known: Mapping[str, object]) -> list[Offer]:
-    """Those that are not known; of several with one key, the first."""
+    """The unknown offers; of several with one key, the first."""
     fresh: dict[str, Offer] = {}
     for offer in group.offers:
         if _handle(offer) not in known:
@@ -127,12 +127,12 @@ def _fresh(group: OfferGroup, known: Mapping[str, object]) -> list[Offer]:
 
 
 def _handle(offer: Offer) -> str:
-    """What it is found by: its key, else the random id, which nobody has as a key."""
+    """Its key, else its random id, which is nobody's key."""
     return offer.idempotency_key or offer.public_id
 
 
 def _use(connection: Connection, group: OfferGroup, count: int) -> bool:
-    """Whether that much of the quota was left; if so, it is used now."""
+    """Use that much of the quota, and return whether so much was left."""
     day = datetime.now(UTC).date().isoformat()
     if group.per_day is not None and count > group.per_day:
         return False

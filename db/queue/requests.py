@@ -1,7 +1,7 @@
-"""The service's queue: requests that wait in the database to be judged, and are claimed by one service process after another.
+"""The service's queue: requests wait in the database until a service process claims and judges them.
 
-A claim holds until its lease runs out, so that what a killed process had is taken up by another. It is fenced by its owner and by how
-often the request has been claimed: whoever has lost it can't end it. A request ends in the transaction that stores its result.
+A claim holds until its lease runs out; then another process may claim a killed process's request. The owner and the number of claims
+fence it: a process that lost the claim can't finish the request. A request ends in the transaction that stores its result.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from db.schema.queue_models import ReferenceRow, RequestRow
 from db.store import LOOKUP, Store
 
 TRIES = 3
-"""How often a transaction is tried that another process's came before."""
+"""Attempts of a transaction that conflicts with another process."""
 _R: Any = RequestRow.__table__
 CLAIMED = (
     *(_R.c.id, _R.c.public_id, _R.c.author, _R.c.problem, _R.c.reference_sha256, _R.c.sample_id, _R.c.body, _R.c.attempts),
@@ -29,7 +29,7 @@ CLAIMED = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A request that is this process's to judge."""
+    """A request claimed by this process."""
 
     id: int
     public_id: str
@@ -39,13 +39,13 @@ class Claim:
     sample_id: int | None
     body: str
     attempts: int
-    """This one included."""
+    """Number of claims, this one included."""
     name: str | None
-    """What its author calls it."""
+    """Its author's name for it."""
 
 
 class LostClaimsError(Exception):
-    """Requests that are no longer the caller's: cancelled, or another's since the lease ran out."""
+    """The caller has lost requests: they were cancelled, or claimed by another process after the lease ran out."""
 
     def __init__(self, ids: frozenset[int]) -> None:
         super().__init__(f"{len(ids)} claims have been lost")
@@ -59,29 +59,29 @@ class Requests:
         self._store = store
 
     def accept(self, groups: Sequence[OfferGroup], limit: int) -> list[list[Outcome]]:
-        """What becomes of each offer, all in one transaction; when this returns, what is accepted is on disk.
+        """The outcome of each offer, in one transaction; accepted requests are on disk when this returns.
 
-        limit: requests that may wait; a group that would go beyond it is refused. Raises StoreError.
+        limit: maximum of waiting requests; a group that would exceed it is refused. Raises StoreError.
         """
         for left in reversed(range(TRIES)):
             try:
                 with self._store.change(beside=True) as connection:
                     return accept(connection, groups, limit)
             except StoreError as error:
-                # Another process has just accepted the same key: it is found the next time.
+                # Another process has just accepted the same key: the next attempt finds it.
                 if not left or not isinstance(error.__cause__, IntegrityError):
                     raise
         raise AssertionError("a last try either returns or raises")
 
     def claim(self, owner: str, most: int, lease_s: float, under_way: Collection[str] = ()) -> list[Claim]:
-        """Up to so many requests, oldest first, which are this owner's until the lease runs out. Raises StoreError.
+        """Claim up to so many requests, oldest first, for this owner until the lease runs out. Raises StoreError.
 
-        under_way: public ids of what the owner still judges, whose leases may have run out all the same: they are not claimed again.
+        under_way: public ids of requests that the owner still judges. They are not claimed again, even if their leases ran out.
         """
         now = datetime.now(UTC)
         with self._store.change(beside=True) as connection:
             found: list[int] = []
-            for state in ("claimed", "queued"):  # those that a lost process had are older
+            for state in ("claimed", "queued"):  # the claims of a lost process are older
                 due = (_R.c.state == state, _R.c.due_at <= now, _R.c.public_id.not_in(under_way))
                 query = select(_R.c.id).where(*due).order_by(_R.c.id).limit(most - len(found))
                 if len(found) < most:
@@ -93,11 +93,10 @@ class Requests:
             return sorted((Claim(*row) for row in connection.execute(change.returning(*CLAIMED))), key=lambda claim: claim.id)
 
     def renew(self, owner: str, lease_s: float, stages: Mapping[str, str | None]) -> None:
-        """Have claims of the owner hold for another lease: those that `stages` has, by public id, with the stages that they are in.
-        Raises StoreError."""
+        """Renew the leases of the owner's claims in `stages`, which maps public ids to stages. Raises StoreError."""
         due_at = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._store.change(beside=True) as connection:
-            # Those that are locked are just being ended.
+            # Locked ones are just being finished.
             held = select(_R.c.id, _R.c.public_id, _R.c.stage).where(_R.c.state == "claimed", _R.c.owner == owner).order_by(_R.c.id)
             rows = [row for row in connection.execute(held.with_for_update(skip_locked=True)) if row.public_id in stages]
             if rows:
@@ -108,9 +107,9 @@ class Requests:
                     connection.execute(update(_R).where(_R.c.id == row.id).values(stage=stage))
 
     def give_back(self, owner: str, claims: Sequence[Claim] | None = None, *, begun: bool = False, pause_s: float = 0.0) -> int:
-        """Have others claim what the owner has, or of that some; returns how many requests that are. Raises StoreError.
+        """Release all claims of the owner, or some; returns the number of requests. Raises StoreError.
 
-        begun: it counts as an attempt. pause_s: how long nobody may claim them.
+        begun: counts as an attempt. pause_s: seconds until they may be claimed.
         """
         values: dict[str, Any] = {"state": "queued", "owner": None, "stage": None, "due_at": datetime.now(UTC) + timedelta(seconds=pause_s)}
         if not begun:
@@ -125,9 +124,9 @@ class Requests:
             )
 
     def settle(self, owner: str, claims: Sequence[Claim]) -> Callable[[Connection, list[int]], None]:
-        """Ends the requests of claims with the evaluations of these numbers, as a part of the transaction that stores them.
+        """Finish the requests of claims with the evaluations of these numbers, in the transaction that stores them.
 
-        It raises LostClaimsError, so that nothing is stored, where a request is no longer this claim's.
+        Raises LostClaimsError, so that nothing is stored, if a claim was lost.
         """
 
         def end(connection: Connection, numbers: list[int]) -> None:
@@ -143,7 +142,7 @@ class Requests:
         return end
 
     def cancel(self, public_id: str) -> bool:
-        """Whether it is cancelled now, or was before; not where it is done. Raises StoreError."""
+        """Cancel a request. Returns whether it is cancelled, now or before; a finished one is not. Raises StoreError."""
         with self._store.change(beside=True) as connection:
             open_one = (_R.c.public_id == public_id, _R.c.state.in_(("queued", "claimed")))
             if connection.execute(update(_R).where(*open_one).values(_ended("cancelled", datetime.now(UTC)))).rowcount:
@@ -151,7 +150,7 @@ class Requests:
             return connection.execute(select(_R.c.state).where(_R.c.public_id == public_id)).scalar() == "cancelled"
 
     def find(self, public_ids: Sequence[str]) -> dict[str, QueuedRequest]:
-        """Requests by public id; those that are nobody's are left out. Raises StoreError."""
+        """Requests by public id, without unknown ids. Raises StoreError."""
         found: dict[str, QueuedRequest] = {}
         with self._store.read() as connection:
             for start in range(0, len(public_ids), LOOKUP):
@@ -161,9 +160,9 @@ class Requests:
         return found
 
     def newest(self, author: str | None, most: int, before: str | None = None, **equal: str) -> list[QueuedRequest]:
-        """Up to so many requests of an author, or of everybody, the newest first.
+        """Up to so many requests of an author, or of all, newest first.
 
-        before: a public id; only older ones are listed, and none where nobody has it. equal: values of `state` or `problem`.
+        before: a public id; only older ones are listed, and none for an unknown id. equal: values of `state` or `problem`.
         Raises StoreError.
         """
         query = select(*VIEW).order_by(_R.c.id.desc()).limit(most)
@@ -176,7 +175,7 @@ class Requests:
             return [QueuedRequest(*row) for row in connection.execute(query)]
 
     def depth(self) -> dict[str, int]:
-        """How many requests are queued and claimed. Raises StoreError."""
+        """Numbers of queued and of claimed requests. Raises StoreError."""
         query = select(_R.c.state, func.count()).where(_R.c.state.in_(("queued", "claimed"))).group_by(_R.c.state)
         with self._store.read() as connection:
             return {"queued": 0, "claimed": 0} | {state: int(count) for state, count in connection.execute(query)}

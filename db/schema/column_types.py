@@ -13,7 +13,7 @@ _ESCAPE, _NUL = "\ufdd1", "\ufdd0"
 
 
 class UtcText(TypeDecorator[datetime]):
-    """A moment as ISO 8601 text in UTC with six decimals, which sorts as text; a moment without a zone is taken as UTC."""
+    """A time as ISO 8601 text in UTC with six decimals, which sorts as text; a time without a zone is taken as UTC."""
 
     impl = String(32)
     cache_ok = True
@@ -29,7 +29,7 @@ class UtcText(TypeDecorator[datetime]):
 
 
 class AnyText(TypeDecorator[str]):
-    """Text with any character but lone surrogates, NUL included, wherever it is stored."""
+    """Text with any character except lone surrogates, NUL included, in every database."""
 
     impl = Text
     cache_ok = True

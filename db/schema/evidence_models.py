@@ -1,4 +1,4 @@
-"""The tables of evidence: what was observed of an evaluation, in rows that SQL can ask for.
+"""The tables of evidence: the observations of an evaluation, in rows for SQL queries.
 
 Every row belongs to an evaluation and is deleted with it. Columns have the names of the fields in `evaluator.results.evidence`, with two
 exceptions: `number` is a round's index, and a launch's `grid` and `block` have three columns each. Fields without a column are in `more`,
@@ -39,7 +39,7 @@ class RoundRow(_Part, Base):
 
 
 class ErrorRow(_Part, Base):
-    """How far one output was from the oracle in one round."""
+    """Error of one output in one round."""
 
     __tablename__ = "errors"
     __table_args__ = (
@@ -73,7 +73,7 @@ class TimingRow(_Part, Base):
 
 
 class SampleRow(Base):
-    """Every sample of one clock of one side; `run` as the side is what belongs to neither alone."""
+    """All samples of one clock of one side. The side `run` is for samples of neither side alone."""
 
     __tablename__ = "samples"
 
@@ -97,8 +97,24 @@ class BaselineRow(Base):
     speedup: Mapped[float] = mapped_column(Double)
 
 
+class WorkloadRow(Base):
+    """The times in one of several workloads in which the submission was right."""
+
+    __tablename__ = "workloads"
+    __table_args__ = (CheckConstraint("runtime_ms > 0 AND baseline_ms > 0 AND speedup > 0", name="positive"),)
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    case: Mapped[str] = mapped_column(String(64), primary_key=True)
+    input_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    runtime_ms: Mapped[float] = mapped_column(Double)
+    baseline_ms: Mapped[float] = mapped_column(Double)
+    speedup: Mapped[float] = mapped_column(Double)
+    speedup_low: Mapped[float] = mapped_column(Double)
+    speedup_high: Mapped[float] = mapped_column(Double)
+
+
 class LightRow(Base):
-    """What share of the speed of light the submission and its baseline have; what it rests on is in the evidence."""
+    """Shares of the speed of light, of the submission and its baseline; the evidence has the details."""
 
     __tablename__ = "speeds_of_light"
     __table_args__ = (
@@ -108,15 +124,15 @@ class LightRow(Base):
 
     evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
     light_ms: Mapped[float] = mapped_column(Double)
-    """The time of a call at the speed of light."""
+    """Time of a call at the speed of light."""
     bound: Mapped[str] = mapped_column(String(32))
-    """What it is bound by: memory or arithmetic."""
+    """Its limit: memory or arithmetic."""
     share: Mapped[float] = mapped_column(Double)
     baseline_share: Mapped[float] = mapped_column(Double)
 
 
 class BuildRow(_Part, Base):
-    """One build that a worker asked for; what the compilers said is the log `build N`."""
+    """One build that a worker requested; the compilers' output is the log `build N`."""
 
     __tablename__ = "builds"
     __table_args__ = (CheckConstraint("ok IN (0, 1)", name="ok"), CheckConstraint("ok = 0 OR category IS NULL", name="failed"))
@@ -188,7 +204,7 @@ class LaunchRow(_Part, Base):
 
 
 class FindingRow(_Part, Base):
-    """Reports of compute-sanitizer that say the same of the same place."""
+    """Equal reports of compute-sanitizer about one place."""
 
     __tablename__ = "findings"
     __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
@@ -202,9 +218,9 @@ class FindingRow(_Part, Base):
     own: Mapped[int]
     file: Mapped[str | None] = mapped_column(AnyText)
     line: Mapped[int | None] = mapped_column(BigInteger)
-    """Of the file that was compiled."""
+    """Line of the compiled file."""
     source_line: Mapped[int | None] = mapped_column(BigInteger)
-    """Of what was handed in."""
+    """Line of the submitted file."""
 
 
 class ProfileRow(_Part, Base):
@@ -223,7 +239,7 @@ class ProfileRow(_Part, Base):
     arithmetic_share: Mapped[float | None] = mapped_column(Double)
     occupancy: Mapped[float | None] = mapped_column(Double)
     limited_by: Mapped[str | None] = mapped_column(AnyText)
-    """With commas where there are several."""
+    """Separated by commas if there are several."""
     registers: Mapped[int | None] = mapped_column(BigInteger)
     shared_bytes: Mapped[int | None] = mapped_column(BigInteger)
     l2_hit_share: Mapped[float | None] = mapped_column(Double)
@@ -233,7 +249,7 @@ class ProfileRow(_Part, Base):
 
 
 class LogRow(Base):
-    """A text that was printed: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
+    """A printed text: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
 
     __tablename__ = "logs"
     __table_args__ = (CheckConstraint("characters > 0", name="characters"),)
@@ -246,7 +262,7 @@ class LogRow(Base):
 
 
 class DeviceStateRow(_Part, Base):
-    """What the device said of itself at one moment of an evaluation."""
+    """One reading of the device's state during an evaluation."""
 
     __tablename__ = "device_states"
 
@@ -257,8 +273,8 @@ class DeviceStateRow(_Part, Base):
     temperature_c: Mapped[float | None] = mapped_column(Double)
     power_w: Mapped[float | None] = mapped_column(Double)
     throttled: Mapped[str | None] = mapped_column(AnyText)
-    """Reasons, as the driver names them, separated by commas; empty where it ran freely, null where that is not known."""
+    """The driver's reasons that limited the clock, separated by commas; empty if none, null if not known."""
     other_processes: Mapped[int | None]
-    """Processes of others on the device."""
+    """Number of other processes on the device."""
     at_s: Mapped[float | None] = mapped_column(Double)
     """Seconds since the timing began."""

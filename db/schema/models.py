@@ -1,11 +1,11 @@
-"""The tables as SQLAlchemy models: submissions, what they were judged on, and the verdicts. The evidence is in `db.schema.evidence_models`.
+"""The tables as SQLAlchemy models: submissions, boards, and verdicts. The evidence is in `db.schema.evidence_models`.
 
-What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
-the rules of `evaluator.results.result.Result`: a row that could not be a result can't be written, by whichever program.
+Data shared by many evaluations is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints
+repeat the rules of `evaluator.results.result.Result`, so that no program can write an impossible result.
 
-Some values follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
-`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` keeps them up to date, and
-`python -m db check` compares them.
+Some values are derived from the evaluations and stored with them, in the same transaction, so that no query has to read them all:
+`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` updates them, and
+`assay check` compares them.
 
 A change here needs a revision in `db/migrations/versions`.
 """
@@ -33,16 +33,16 @@ from db.schema.column_types import AnyText, UtcText
 from evaluator.results.category import Status
 
 MAX_SOURCE_BYTES = 1 << 20
-"""Longest text kept of a submission's source, in bytes of UTF-8."""
+"""Maximum stored bytes of a submission's source, in UTF-8."""
 MAX_FIGURE = "1e300"
-"""No time and no speedup reaches it: what is larger is infinite."""
+"""Upper limit of times and speedups: larger ones are infinite."""
 
 _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _TIMES = ("baseline_ms", "speedup", "speedup_low", "speedup_high")
 
 
 class Base(DeclarativeBase):
-    """Names every constraint, because a migration can only change what has a name."""
+    """Names every constraint, because a migration can only change named ones."""
 
     metadata = MetaData(
         naming_convention={
@@ -55,7 +55,7 @@ class Base(DeclarativeBase):
 
 
 class SourceRow(Base):
-    """One source text, under the hash that results name it by."""
+    """One source text, under its hash in results."""
 
     __tablename__ = "sources"
     __table_args__ = (
@@ -69,7 +69,7 @@ class SourceRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
     exact: Mapped[int]
-    """1 where the text hashes to sha256; 0 where it was cut at MAX_SOURCE_BYTES or is not UTF-8."""
+    """1 if the text hashes to sha256; 0 if it was cut at MAX_SOURCE_BYTES or is not UTF-8."""
     text: Mapped[str] = mapped_column(AnyText)
 
 
@@ -82,7 +82,7 @@ class ProblemRow(Base):
     name: Mapped[str] = mapped_column(AnyText, primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     source: Mapped[str | None] = mapped_column(AnyText)
-    """None where the evaluation came without the problem's text."""
+    """None if the evaluation came without the problem's text."""
 
 
 class CaseRow(Base):
@@ -97,8 +97,7 @@ class CaseRow(Base):
 
 
 class BoardRow(Base):
-    """What evaluations are compared on: a version of a problem, a case, a device model, a precision and a way of timing, as far as they are
-    known."""
+    """A board, on which evaluations are compared: a problem's version, case, device model, precision and protocol, as far as known."""
 
     __tablename__ = "boards"
     __table_args__ = (
@@ -113,12 +112,12 @@ class BoardRow(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of all that follows, which makes it unique."""
+    """SHA-256 of the columns below, which makes it unique."""
     problem: Mapped[str | None] = mapped_column(AnyText)
     problem_sha256: Mapped[str | None] = mapped_column(String(64))
     case: Mapped[str | None] = mapped_column(AnyText)
     device_name: Mapped[str] = mapped_column(AnyText)
-    """Of the environment; empty where there is none."""
+    """The environment's device name; empty if there is none."""
     precision: Mapped[str | None] = mapped_column(AnyText)
     protocol: Mapped[str | None] = mapped_column(AnyText)
     """None for the device's default."""
@@ -142,7 +141,7 @@ class EnvironmentRow(Base):
 
 
 class AuthorRow(Base):
-    """Who hands in; one row stands for all that came without an author."""
+    """An author of submissions; one row is for submissions without an author."""
 
     __tablename__ = "authors"
     __table_args__ = (
@@ -153,7 +152,7 @@ class AuthorRow(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of the name, which makes it unique."""
+    """SHA-256 of the name, which makes it unique."""
     name: Mapped[str | None] = mapped_column(AnyText)
 
 
@@ -187,15 +186,15 @@ class RunRow(Base):
     evaluator_version: Mapped[str] = mapped_column(Text)
     started_at: Mapped[datetime] = mapped_column(UtcText)
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
-    """None while it runs, and for ever where it was killed."""
+    """None while it runs, and always if it was killed."""
     expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
-    """How many submissions the run expects to come to; None where it can't tell."""
+    """Number of the run's submissions; None if it can't tell."""
     skipped: Mapped[int] = mapped_column(BigInteger, CheckConstraint("skipped >= 0", name="skipped"), server_default=text("0"))
-    """Its submissions that had been judged already."""
+    """Number of its already judged submissions."""
 
 
 class SkipRow(Base):
-    """A submission that a run did not judge, because it had this evaluation already."""
+    """A submission that a run did not judge, because it already had this evaluation."""
 
     __tablename__ = "skips"
 
@@ -204,7 +203,7 @@ class SkipRow(Base):
 
 
 class CategoryRow(Base):
-    """The categories that this database knows; `evaluator.results.category.CATEGORIES` is where they come from."""
+    """The categories of this database, from `evaluator.results.category.CATEGORIES`."""
 
     __tablename__ = "categories"
     __table_args__ = (
@@ -217,7 +216,7 @@ class CategoryRow(Base):
 
 
 class EvaluationRow(Base):
-    """One evaluation. The order of ids is the order in which evaluations were stored; an id is never used twice."""
+    """One evaluation. Ids are in the order of storing; an id is never used twice."""
 
     __tablename__ = "evaluations"
     __table_args__ = (
@@ -261,22 +260,22 @@ class EvaluationRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     submission_id: Mapped[int]
     author_id: Mapped[int]
-    """The submission's, so that an index can have it."""
+    """The submission's author, copied here for an index."""
     board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"))
     source_id: Mapped[int] = mapped_column(ForeignKey("sources.id"))
     environment_id: Mapped[int | None] = mapped_column(ForeignKey("environments.id"))
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
     is_current: Mapped[bool] = mapped_column(Boolean)
-    """Whether it speaks for its submission today (`db.storage.current`)."""
+    """Whether it is its submission's current evaluation (`db.storage.current`)."""
     is_ranked: Mapped[bool] = mapped_column(Boolean)
-    """Whether it is `ok`, current, and the latest of its author's with this source on its board."""
+    """Whether it is `ok`, current, and its author's latest with this source on its board."""
     status: Mapped[str] = mapped_column(String(32))
     category: Mapped[str] = mapped_column(String(64))
     runtime_ms: Mapped[float | None] = mapped_column(Double)
     baseline_ms: Mapped[float | None] = mapped_column(Double)
     speedup: Mapped[float | None] = mapped_column(Double)
     speedup_low: Mapped[float | None] = mapped_column(Double)
-    """Lower end of the interval that holds the speedup with 95 % confidence (`db.storage.interval`)."""
+    """Lower end of the speedup's 95 % confidence interval (`db.storage.interval`)."""
     speedup_high: Mapped[float | None] = mapped_column(Double)
     device: Mapped[str | None] = mapped_column(AnyText)
     started_at: Mapped[datetime] = mapped_column(UtcText)
@@ -286,9 +285,9 @@ class EvaluationRow(Base):
     message: Mapped[str] = mapped_column(AnyText)
     hint: Mapped[str] = mapped_column(AnyText)
     digest: Mapped[bytes] = mapped_column(LargeBinary)
-    """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
+    """First half of the SHA-256 of the whole result; the same for equal evaluations."""
     evidence: Mapped[bytes] = mapped_column(LargeBinary)
-    """The parts of `evaluator.results.evidence.Evidence` without a table: JSON, compressed with zlib. Last, so that scans step over it."""
+    """The parts of `evaluator.results.evidence.Evidence` without a table: JSON, compressed with zlib. Last, so that scans skip it."""
 
 
 class StandingRow(Base):
@@ -306,7 +305,7 @@ class StandingRow(Base):
 
 
 class TotalRow(Base):
-    """How many current evaluations on a board ended in a category: `tallies` without the author, so that it stays small."""
+    """Number of current evaluations on a board by category: `tallies` without the author, so that it stays small."""
 
     __tablename__ = "totals"
     __table_args__ = (CheckConstraint("count >= 0", name="count"),)
@@ -317,7 +316,7 @@ class TotalRow(Base):
 
 
 class TallyRow(Base):
-    """How many of an author's current evaluations on a board ended in a category."""
+    """Number of an author's current evaluations on a board by category."""
 
     __tablename__ = "tallies"
     __table_args__ = (
@@ -332,7 +331,7 @@ class TallyRow(Base):
 
 
 class ForeignRow(Base):
-    """What another harness said of a submission (`db.foreign`)."""
+    """Another harness's verdict on a submission (`db.foreign`)."""
 
     __tablename__ = "foreign_verdicts"
     __table_args__ = (
@@ -346,7 +345,7 @@ class ForeignRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     harness: Mapped[str] = mapped_column(String(32))
     submission: Mapped[str] = mapped_column(AnyText)
-    """The name that it has as a submission here."""
+    """Its name as a submission here."""
     author: Mapped[str | None] = mapped_column(AnyText)
     level: Mapped[int]
     problem_number: Mapped[int]
@@ -355,16 +354,16 @@ class ForeignRow(Base):
     correct: Mapped[int]
     runtime_ms: Mapped[float | None] = mapped_column(Double)
     source_sha256: Mapped[str | None] = mapped_column(String(64))
-    """Of the file as it was when this was imported; None where it was not there."""
+    """SHA-256 of the submission's file at the time of import; None if it was missing."""
     details: Mapped[str] = mapped_column(AnyText)
-    """What else it said, as JSON."""
+    """The rest of its verdict, as JSON."""
     digest: Mapped[bytes] = mapped_column(LargeBinary)
-    """First half of the SHA-256 of all above."""
+    """First half of the SHA-256 of all columns above."""
     imported_at: Mapped[datetime] = mapped_column(UtcText)
 
 
 class CalibrationRow(Base):
-    """What one device was measured to reach under one driver and one PyTorch (`evaluator.results.calibration`)."""
+    """Measured peaks of one device with one driver and one PyTorch (`evaluator.results.calibration`)."""
 
     __tablename__ = "calibrations"
     __table_args__ = (
@@ -384,7 +383,7 @@ class CalibrationRow(Base):
 
 
 class CeilingRow(Base):
-    """One ceiling of a calibration: bytes in a second (`copy`), or operations in one format of numbers."""
+    """One ceiling of a calibration: bytes per second (`copy`), or operations per second in one number format."""
 
     __tablename__ = "ceilings"
     __table_args__ = (
@@ -396,4 +395,4 @@ class CeilingRow(Base):
     name: Mapped[str] = mapped_column(String(32), primary_key=True)
     per_s: Mapped[float] = mapped_column(Double)
     uncertainty: Mapped[float] = mapped_column(Double)
-    """How far the worst repetition fell behind the best, as a share."""
+    """1 − worst/best repetition."""

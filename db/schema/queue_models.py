@@ -1,4 +1,4 @@
-"""The tables of the service: tokens, accepted requests, references, and the use of each author's quota."""
+"""The service's tables: tokens, accepted requests, references, and used quotas."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _OPEN = "state IN ('queued', 'claimed')"
 
 
 class RequestRow(Base):
-    """One accepted submission. The order of ids is the order in which requests are judged."""
+    """One accepted submission. Requests are judged in the order of ids."""
 
     __tablename__ = "requests"
     __table_args__ = (
@@ -33,27 +33,27 @@ class RequestRow(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     public_id: Mapped[str] = mapped_column(String(32))
-    """What it is called outside: 128 random bits, in hexadecimal."""
+    """Its public id: 128 random bits, in hexadecimal."""
     author: Mapped[str] = mapped_column(AnyText)
     idempotency_key: Mapped[str | None] = mapped_column(String(200))
     fingerprint: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of what was asked for: the same key is the same request, or a mistake."""
+    """SHA-256 of the request's content: a different one with the same key is a mistake."""
     problem: Mapped[str] = mapped_column(AnyText)
     reference_sha256: Mapped[str | None] = mapped_column(ForeignKey("inline_references.sha256"))
-    """Where the problem came with the submission."""
+    """Set if the problem came with the submission."""
     sample_id: Mapped[int | None] = mapped_column(BigInteger)
     name: Mapped[str | None] = mapped_column(AnyText)
-    """What its author calls it."""
+    """Its author's name for it."""
     state: Mapped[str] = mapped_column(String(16))
     body: Mapped[str | None] = mapped_column(Text)
-    """What is to be judged, as JSON in ASCII, until it is."""
+    """The submission, as ASCII JSON, until it is judged."""
     due_at: Mapped[datetime | None] = mapped_column(UtcText)
-    """When it may be claimed: at once, after a pause, or when the claim that holds it has run out."""
+    """When it may be claimed: at once, after a pause, or when its present claim runs out."""
     owner: Mapped[str | None] = mapped_column(String(80))
-    """The service process that has it."""
+    """The service process that claimed it."""
     stage: Mapped[str | None] = mapped_column(String(32))
     attempts: Mapped[int]
-    """How often it has been claimed and not given back."""
+    """Number of claims that were not given back."""
     accepted_at: Mapped[datetime] = mapped_column(UtcText)
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     evaluation_id: Mapped[int | None] = mapped_column(ForeignKey("evaluations.id"))
@@ -70,7 +70,7 @@ class ReferenceRow(Base):
 
 
 class TokenRow(Base):
-    """Who may call the service."""
+    """A token of the service, stored as a hash."""
 
     __tablename__ = "tokens"
     __table_args__ = (
@@ -83,22 +83,22 @@ class TokenRow(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     public_id: Mapped[str] = mapped_column(String(16))
-    """The first half of the token, by which it is found; no secret."""
+    """First half of the token, which identifies it; not secret."""
     secret_sha256: Mapped[str] = mapped_column(String(64))
-    """Of the second half: 256 random bits, which need no slow hash."""
+    """SHA-256 of the second half: 256 random bits, which need no slow hash."""
     author: Mapped[str] = mapped_column(AnyText)
     scopes: Mapped[str] = mapped_column(String(80))
-    """Words with commas between them."""
+    """Words separated by commas."""
     per_day: Mapped[int | None] = mapped_column(BigInteger)
-    """Submissions that its author may hand in on one day (UTC); None for any number."""
+    """Maximum submissions of its author per day (UTC); None for no limit."""
     per_minute: Mapped[int | None]
-    """Calls; None for any number."""
+    """Maximum calls per minute; None for no limit."""
     created_at: Mapped[datetime] = mapped_column(UtcText)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcText)
 
 
 class UsageRow(Base):
-    """Submissions that an author has handed in on one day."""
+    """Number of an author's submissions on one day."""
 
     __tablename__ = "usage"
     __table_args__ = (CheckConstraint("count >= 0", name="count"),)

@@ -1,1 +1,1 @@
-"""Results as rows and back, and what is kept up to date with them."""
+"""Converts results to rows and back, and updates the derived values."""

@@ -1,13 +1,13 @@
-"""Which evaluations speak for a submission today, all others being history.
+"""Defines which evaluations of a submission are current; all others are history.
 
-Of the evaluations of one submission and block for one problem, case, device, precision and protocol, the latest counts; one that was
-`not_evaluated` counts only where there is no other, and gives way to any later one that it may have been about. What it leaves open, since
-it failed before its problem, case or device was known, matches anything. A rejected submission has no device and often no case, problem or
-block, so two rules join it to the rest: an evaluation without a device gives way to any later one, and an evaluation gives way to a later
-rejection of a changed source (the file that was judged is no longer there). An evaluation of a time before precisions were stored gives
-way to a later one that names it. Later means stored later.
+Of the evaluations of one submission and code block for one problem, case, device, precision and protocol, the latest counts. A
+`not_evaluated` one counts only if there is no other, and gives way to any later matching one. If it failed before its problem, case or
+device was known, the unknown fields match anything. A rejected submission has no device and often no case, problem or block, so two rules
+join it to the rest: an evaluation without a device gives way to any later one, and an evaluation gives way to a later rejection of a
+changed source (the judged file no longer exists). An evaluation from before precisions were stored gives way to a later one with a
+precision. Later means stored later.
 
-This is the definition; what is stored as `is_current` follows it (`db.storage.standing`).
+The stored `is_current` follows this definition (`db.storage.standing`).
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _NOT_EVALUATED = Status.NOT_EVALUATED.value
 
 
 def current_evaluations(*given: Any) -> CTE:
-    """Ids of the current evaluations that fulfil the conditions `given`, which may be on columns of `SubmissionRow` alone."""
+    """Ids of the current evaluations that meet the conditions `given`, which may only use columns of `SubmissionRow`."""
     row, submission, board = EvaluationRow, SubmissionRow, BoardRow
     of_board = (board.problem, board.case, board.device_name, board.precision, board.protocol)
     place = (

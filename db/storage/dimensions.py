@@ -1,7 +1,7 @@
-"""Ids of what many evaluations share: authors, boards, environments and problems, each made when it is first met.
+"""Ids of rows that many evaluations share: authors, boards, environments and problems, each made on first use.
 
-An open store remembers them, so that a save asks for none of what its run has met before. What it remembers was committed; a row that
-somebody has removed since is told by its foreign key, because ids are never used twice.
+An open store caches them, so that a save queries each only once per run. Only committed rows are cached. If another process has removed
+a row since, its foreign key fails, because ids are never used twice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,13 +16,13 @@ from evaluator.results.result import Environment, Result
 
 
 def upsert(connection: Connection, model: type[Base]) -> Any:
-    """INSERT with what to do about a conflict, in the words of the connection's database."""
+    """INSERT with a conflict clause, in the dialect of the connection's database."""
     table: Any = model.__table__
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 class Dimensions:
-    """What one store remembers."""
+    """One store's cache."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[type[Base], str], int] = {}
@@ -34,22 +34,22 @@ class Dimensions:
         return bool(self._known)
 
     def keep(self) -> None:
-        """The transaction has been committed."""
+        """Keep the new entries: the transaction was committed."""
         self._known |= self._fresh
         self._problems |= self._fresh_problems
         self.drop()
 
     def drop(self) -> None:
-        """The transaction has been taken back."""
+        """Drop the new entries: the transaction was rolled back."""
         self._fresh, self._fresh_problems = {}, set()
 
     def forget(self) -> None:
-        """Something of what is remembered is no longer true."""
+        """Drop all entries: one of them is outdated."""
         self.drop()
         self._known, self._problems = {}, set()
 
     def authors(self, connection: Connection, names: Sequence[str | None]) -> list[int]:
-        """The ids of authors; None is an author too."""
+        """The ids of authors; None has an id too."""
         return self._ids(connection, AuthorRow, [(text_sha256(name), {"name": name}) for name in names])
 
     def environments(self, connection: Connection, values: Sequence[dict[str, Any] | None]) -> list[int | None]:
@@ -59,7 +59,7 @@ class Dimensions:
         return [None if item is None else next(found) for item in values]
 
     def boards(self, connection: Connection, results: Sequence[Result], problem_sources: Sequence[str | None]) -> list[int]:
-        """The ids of the boards of results, with the problems and the cases that they refer to."""
+        """The ids of the results' boards; makes their problems and cases too."""
         boards = [BoardKey.of(result) for result in results]
         self._save_problems(connection, zip(boards, problem_sources, strict=True))
         return self._ids(connection, BoardRow, [(board.sha256, _columns(board)) for board in boards])
@@ -104,7 +104,7 @@ class Dimensions:
 
 
 def describe(environment: Environment | None, seen: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
-    """Columns of an environment; `seen` remembers them, because a run has one or two and every result brings its own copy."""
+    """Columns of an environment, cached in `seen`: a run has one or two, and every result has its own copy."""
     if environment is None:
         return None
     text = environment.model_dump_json()

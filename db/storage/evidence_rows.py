@@ -1,9 +1,9 @@
-"""Between the evidence of a result and the rows of `db.schema.evidence_models`, without loss in either direction."""
+"""Converts the evidence of a result to the rows of `db.schema.evidence_models` and back, without loss."""
 
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,9 +24,11 @@ from db.schema.evidence_models import (
     RoundRow,
     SampleRow,
     TimingRow,
+    WorkloadRow,
 )
 from db.schema.models import Base
 from evaluator.results.result import Result
+from evaluator.results.score import interval_in, speedup_in
 
 Rows = dict[type[Base], list[dict[str, Any]]]
 
@@ -37,7 +39,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
 _OTHER = "baseline "
-"""Before the kind of a further baseline, as the name of its side."""
+"""Prefix of a further baseline's side name; its kind follows."""
 _NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
 _BOOLEANS = {
     RoundRow: ("passed",),
@@ -47,9 +49,9 @@ _BOOLEANS = {
     FindingRow: ("own",),
     ProfileRow: ("own",),
 }
-_DERIVED = (BaselineRow, LightRow)
-"""Tables of what follows from the evidence and the times: written, for SQL to ask for, and not read again."""
-# In the order in which they can be written.
+_DERIVED = (BaselineRow, LightRow, WorkloadRow)
+"""Tables derived from the evidence and the times: written for SQL queries, and not read back."""
+# In the order of writing.
 _MODELS: tuple[type[Base], ...] = (
     *(
         RoundRow,
@@ -58,6 +60,7 @@ _MODELS: tuple[type[Base], ...] = (
         SampleRow,
         BaselineRow,
         LightRow,
+        WorkloadRow,
         BuildRow,
         BuildAttemptRow,
         DiagnosticRow,
@@ -71,13 +74,13 @@ _MODELS: tuple[type[Base], ...] = (
 
 
 class Parts:
-    """Rows of evidence of any number of evaluations, to be written together."""
+    """Rows of evidence of several evaluations, written together."""
 
     def __init__(self) -> None:
         self._rows: Rows = {model: [] for model in _MODELS}
 
     def add(self, rows: Mapping[type[Base], Iterable[dict[str, Any]]], evaluation_id: int) -> None:
-        """Take what `split` made."""
+        """Add the rows that `split` made."""
         for model, found in rows.items():
             self._rows[model] += [{"evaluation_id": evaluation_id, **row} for row in found]
 
@@ -88,7 +91,7 @@ class Parts:
 
 
 def split(result: Result) -> tuple[Rows, dict[str, Any]]:
-    """Rows of the evidence, without the evaluation's id, and what is left of it as JSON values."""
+    """Rows of the evidence, without the evaluation's id, and the rest of it as JSON values."""
     evidence = result.evidence.model_dump()
     rows: Rows = {model: [] for model in _MODELS}
     for position, item in enumerate(evidence.pop("rounds")):
@@ -119,11 +122,22 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
         {"kind": kind, "runtime_ms": time_ms, "speedup": speedup} for kind, (time_ms, speedup) in result.baselines.items()
     ]
     rows[LightRow] += _light(result)
+    rows[WorkloadRow] += _workloads(result)
     return rows, _json_values(evidence)
 
 
+def _workloads(result: Result) -> Iterator[dict[str, Any]]:
+    timing = result.evidence.timing
+    for each in timing.workloads if timing and result.speedup else ():
+        if each.timing is not None:
+            speedup = speedup_in(each)
+            low, high = interval_in(each) or (speedup, speedup)
+            told = {"case": each.case, "input_bytes": each.input_bytes, "runtime_ms": each.timing.runtime_ms}
+            yield told | {"baseline_ms": each.timing.baseline_ms, "speedup": speedup, "speedup_low": low, "speedup_high": high}
+
+
 def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> dict[str, Any]:
-    """The evidence of one evaluation as JSON values: `rest`, which `split` left, and what the tables hold."""
+    """The evidence of one evaluation as JSON values, from the tables and from `rest` of `split`."""
     found = {model: _read(connection, model, evaluation_id) for model in _MODELS if model not in _DERIVED}
     logs = {row["name"]: zlib.decompress(row["data"]).decode() for row in found[LogRow]}
     evidence = dict(rest)
@@ -216,7 +230,7 @@ def _kernel(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:
-    """Columns of a record; what has none, or can't be stored in it, goes to `more`."""
+    """Columns of a record; fields without a column, or with a value that it can't hold, go to `more`."""
     booleans = _BOOLEANS.get(model, ())
     values: dict[str, Any] = {}
     for name in _fields(model):
@@ -233,7 +247,7 @@ def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_empty(record: dict[str, Any], name: str) -> None:
-    """Leaves out a field that has no column and is mostly empty, which is its default: `more` would hold it in every row."""
+    """Leave out an empty field without a column. Empty is its default; `more` would hold it in every row."""
     if record[name] in (None, ""):
         del record[name]
 
@@ -241,7 +255,7 @@ def _drop_empty(record: dict[str, Any], name: str) -> None:
 def _json(value: dict[str, Any]) -> str:
     try:
         return _encode(value)
-    except (TypeError, ValueError):  # a moment, or a number that is not finite
+    except (TypeError, ValueError):  # a time, or a number that is not finite
         return _encode(_json_values(value))
 
 
@@ -265,7 +279,7 @@ def _reading(model: type[Base]) -> Any:
     return select(*table.columns).where(table.c.evaluation_id == bindparam("number")).order_by(*table.primary_key)
 
 
-# Made once, because to make a statement costs more than to ask it.
+# Made once, because building a statement costs more than executing it.
 _READING = {model: (_reading(model), tuple(column.name for column in model.__table__.columns)) for model in _MODELS}
 
 
@@ -275,7 +289,7 @@ def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list
 
 
 def _json_values(value: Any) -> Any:
-    """The value with what JSON does not know as text: moments, and NaN and infinities, as pydantic reads them."""
+    """The value, with times, NaN and infinities as text, which pydantic reads; JSON has none of them."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,9 +1,9 @@
-"""How sure a speedup is: an interval that holds it with 95 % confidence, from the samples of one evaluation whose record has none itself.
+"""95 % confidence interval of a speedup, from the samples of one evaluation whose record has none.
 
-Candidate and baseline are timed in turns, so that call i of one and call i of the other saw the same machine: their ratio is one
-observation of the speedup. The interval is that of the median of these ratios by order statistics (the inversion of the sign test; see
-Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2), which supposes nothing of how times are distributed. It
-is then scaled to the stored speedup, which may contain charges that are not in the samples.
+Submission and baseline alternate, so call i of both saw the same machine: their ratio is one observation of the speedup. The interval
+is that of the median of these ratios by order statistics (the inversion of the sign test; see Conover, Practical Nonparametric
+Statistics, 3rd ed., section 3.2), which assumes no distribution of times. It is then scaled to the stored speedup, which may contain
+charges that are not in the samples.
 """
 
 import math
@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 CONFIDENCE = 0.95
 FEWEST_SAMPLES = 6
-"""With fewer, no pair of order statistics has the confidence."""
+"""Minimum samples: with fewer, no pair of order statistics has the confidence."""
 MANY_SAMPLES = 1000
-"""From here on the binomial distribution is taken as normal."""
+"""From so many samples on, the binomial distribution is approximated as normal."""
 
 
 def speedup_interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float], speedup: float) -> tuple[float, float]:
-    """Lower and upper end; both are `speedup` where there are too few samples to say."""
+    """Lower and upper end; both are `speedup` if there are too few samples."""
     if min(len(candidate_ms), len(baseline_ms)) < FEWEST_SAMPLES or min(*candidate_ms, *baseline_ms) <= 0:
         return speedup, speedup
     if len(candidate_ms) == len(baseline_ms):
@@ -35,14 +35,14 @@ def speedup_interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The order statistics between which the median lies with `CONFIDENCE`; the extremes where there are fewer than `FEWEST_SAMPLES`."""
+    """The order statistics around the median with `CONFIDENCE`; the extremes if there are fewer than `FEWEST_SAMPLES`."""
     ordered = sorted(values)
     skipped = _skipped(len(ordered))
     return ordered[skipped], ordered[len(ordered) - 1 - skipped]
 
 
 def _skipped(count: int) -> int:
-    """How many values are left out at each end: s, where at most s heads in `count` throws of a coin have a chance of 2.5 % or less."""
+    """Values left out at each end: the largest s for which at most s heads in `count` coin throws have a chance of 2.5 % or less."""
     tail = (1 - CONFIDENCE) / 2
     if count >= MANY_SAMPLES:
         return math.floor((count - statistics.NormalDist().inv_cdf(1 - tail) * math.sqrt(count)) / 2) - 1

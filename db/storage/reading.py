@@ -1,4 +1,4 @@
-"""Queries that fetch evaluations whole, or in the few columns that tell what has been judged."""
+"""Queries that fetch whole evaluations, or the few columns that tell which submissions were judged."""
 
 import json
 import zlib
@@ -34,16 +34,16 @@ class StoredEvaluation:
     result: Result
     source: str
     source_exact: bool
-    """False where the source was cut, or is not UTF-8, so that the text does not hash to `result.source_sha256`."""
+    """False if the source was cut or is not UTF-8, so that the text does not hash to `result.source_sha256`."""
     problem_source: str | None
     speedup_interval: tuple[float, float] | None = None
-    """Holds the speedup with 95 % confidence; None where there is none."""
+    """95 % confidence interval of the speedup; None without a speedup."""
     command: RunCommand | None = None
-    """The run that stored it, where that is known."""
+    """The run that stored it, if known."""
 
 
 def everything() -> Any:
-    """An evaluation with all that it refers to, under the names that a result gives them."""
+    """An evaluation with all rows that it refers to; columns are named as in a result."""
     row = EvaluationRow
     return (
         select(
@@ -83,7 +83,7 @@ ONE = everything().where(EvaluationRow.id == bindparam("number"))
 
 
 def stored(connection: Connection, row: Any) -> StoredEvaluation:
-    """The evaluation of a row of `everything`. Raises StoreError where this version can't read it."""
+    """The evaluation of a row of `everything`. Raises StoreError if this version can't read it."""
     try:
         evidence = evidence_rows.join(connection, row["id"], rows.evidence_rest(row))
     except (ValueError, KeyError, IndexError, TypeError, zlib.error) as error:
@@ -104,7 +104,7 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
 
 
 def keys(connection: Connection, names: Collection[str]) -> Iterator[tuple[EvaluationKey, int]]:
-    """Keys and ids of the current evaluations, of submissions with these names, that were judged."""
+    """Keys and ids of the current evaluations with a verdict, of submissions with these names."""
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
@@ -118,7 +118,7 @@ def keys(connection: Connection, names: Collection[str]) -> Iterator[tuple[Evalu
 
 
 def summary_columns() -> dict[str, Any]:
-    """Columns of `everything` that are worth a table, by name, and the evidence that others follow from."""
+    """Columns of `everything` for tables, by name, and the evidence, from which others follow."""
     row = EvaluationRow
     own = ["id", "device", "status", "category", "message", "hint", "runtime_ms", "baseline_ms", "speedup", "speedup_low", "speedup_high"]
     own += ["started_at", "duration_s", "evaluator_version", "sandbox", "is_current", "is_ranked", "evidence"]

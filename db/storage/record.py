@@ -1,4 +1,4 @@
-"""An evaluation that is to be stored, also as one line of JSON for export, import and the spool."""
+"""An evaluation to be stored, also as one line of JSON for export, import and the spool."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class RunCommand:
     started_at: datetime
     finished_at: datetime | None = None
     expected: int | None = None
-    """How many submissions the run expects to come to, as far as it knows."""
+    """Number of the run's submissions, if known."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a line has besides the fields of the result."""
+    """Fields of a line besides those of the result."""
 
     source: str
     problem_source: str | None
@@ -49,17 +49,17 @@ class Stored:
 
 @dataclass(frozen=True)
 class Entry:
-    """An evaluation that is to be stored."""
+    """An evaluation to be stored."""
 
     result: Result
     source: str
     problem_source: str | None = None
     command: RunCommand | None = None
-    """Where it is not the store's own run."""
+    """Its run, if not the store's own."""
 
     @classmethod
     def of(cls, result: Result, source: str, first_line: int, problem_source: str | None) -> Self:
-        """What is to be stored of a result of `source`, which begins on that line of what was handed in."""
+        """The record of a result of `source`, which begins on that line of the submitted file."""
         if first_line != 1:
             evidence = result.evidence.model_copy(update={"first_line": first_line})
             result = result.model_copy(update={"evidence": evidence})
@@ -72,7 +72,7 @@ class Entry:
 
     @classmethod
     def from_line(cls, line: str, where: str) -> Self:
-        """What `to_line` made, with or without an `id`. Raises StoreError, which names `where`, for anything else."""
+        """Parse the output of `to_line`, with or without an `id`. Raises StoreError, which names `where`, for anything else."""
         try:
             record = json.loads(line)
             if not isinstance(record, dict):

@@ -1,4 +1,4 @@
-"""Between results and rows: what of a result goes into which column, and back."""
+"""Converts results to the columns of rows, and back."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _IDENTITY = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationKey:
-    """What makes two evaluations the same; made from a result with `of`, or before there is one."""
+    """Two evaluations with the same key are repetitions. Made from a result with `of`, or before there is one."""
 
     submission: str
     block: int | None
@@ -33,7 +33,7 @@ class EvaluationKey:
     problem_sha256: str | None
     case: str | None
     device_name: str
-    """`Environment.device_name`; empty for a rejected submission, which never met a device."""
+    """`Environment.device_name`; empty for a rejected submission, which was on no device."""
     precision: str | None = None
     """As in a result."""
     evaluator_version: str = EVALUATOR_VERSION
@@ -45,7 +45,7 @@ class EvaluationKey:
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """The key that a result is stored under."""
+        """The key of a result."""
         return cls(
             submission=result.submission,
             block=result.block,
@@ -60,13 +60,13 @@ class EvaluationKey:
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        """Names of the fields."""
+        """Field names."""
         return tuple(field.name for field in fields(cls))
 
 
 @dataclass(frozen=True, slots=True)
 class BoardKey:
-    """Columns of `boards`: what evaluations are compared on."""
+    """Columns of `boards`, on which evaluations are compared."""
 
     problem: str | None
     problem_sha256: str | None
@@ -77,29 +77,29 @@ class BoardKey:
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """Where a result belongs."""
+        """The board of a result."""
         return cls(result.problem, result.problem_sha256, result.case, device_name(result), result.precision, result.protocol)
 
     @property
     def sha256(self) -> str:
-        alternative = [self.protocol] if self.protocol else []  # boards of defaults keep the names that they had before there were others
+        alternative = [self.protocol] if self.protocol else []  # boards of the default protocol keep their old hashes
         return text_sha256([self.problem, self.problem_sha256, self.case, self.device_name, self.precision, *alternative])
 
 
 def text_sha256(value: object) -> str:
-    """SHA-256 of a value's JSON: fields are kept apart, whatever is in them."""
+    """SHA-256 of a value's JSON, which separates fields of any content."""
     return _sha256(json.dumps(value, ensure_ascii=False))
 
 
 def digest(result: Result) -> bytes:
-    """What tells an evaluation from all others; 16 bytes. Fields that a later version adds don't change it."""
+    """16 bytes that identify an evaluation. Fields that a later version adds don't change them."""
     values = [getattr(result, name) for name in _IDENTITY]
     values += [device_name(result), result.started_at.timestamp()]
     return hashlib.sha256(json.dumps(values, ensure_ascii=False).encode()).digest()[:16]
 
 
 def device_name(result: Result) -> str:
-    """Name of the device that a result was got on; empty where it never met one."""
+    """Name of a result's device; empty if it was on none."""
     return "" if result.environment is None else storable_text(result.environment.device_name)
 
 
@@ -109,7 +109,7 @@ def storable_text(text: str) -> str:
 
 
 def storable_result(result: Result) -> Result:
-    """The result itself, or a copy with `storable_text` applied to all its texts where one needs it."""
+    """The result itself, or a copy with `storable_text` applied to all its texts if one needs it."""
     try:
         result.model_dump_json()
     except (PydanticSerializationError, UnicodeEncodeError):
@@ -141,7 +141,7 @@ def environment_values(environment: Environment) -> dict[str, Any]:
 
 
 def evaluation_values(result: Result, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of `evaluations` but for ids and flags; `evidence` is what of it has no table of its own."""
+    """Columns of `evaluations` except ids and flags; `evidence` is the part without a table of its own."""
     values: dict[str, Any] = {name: getattr(result, name) for name in _IN_EVALUATIONS}
     low, high = _interval(result)
     values.update(
@@ -167,7 +167,7 @@ def _interval(result: Result) -> tuple[float | None, float | None]:
 
 
 def evidence_rest(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the evidence is in the row of `evaluations` itself. Raises StoreError for a damaged row."""
+    """The part of the evidence in the row of `evaluations` itself. Raises StoreError for a damaged row."""
     try:
         found = json.loads(zlib.decompress(row["evidence"]))
     except (zlib.error, ValueError) as error:
@@ -178,7 +178,7 @@ def evidence_rest(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def result_of(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> Result:
-    """The result of a row of `evaluations` with what it refers to, and its evidence as JSON values.
+    """The result of a row of `evaluations` with the rows that it refers to, and its evidence as JSON values.
 
     Raises StoreError for a damaged row, and for one that a newer evaluator wrote.
     """
@@ -191,7 +191,7 @@ def result_of(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> Result:
 
 
 def unreadable(row: Mapping[str, Any], error: Exception) -> StoreError:
-    """What to raise for an evaluation that this version can't read, or that is damaged."""
+    """The error for an evaluation that this version can't read, or that is damaged."""
     return StoreError(
         f"Evaluation {row['id']} can't be read by this version ({EVALUATOR_VERSION}); it was written by {row['evaluator_version']}."
         f" Use that version, or evaluate {row['submission']!r} again with --rerun. Cause: {error}"

@@ -1,8 +1,8 @@
-"""Where results wait that the database did not take: a file beside it, which the next run imports.
+"""Spool files: they keep results that the database did not take, until the next run imports them.
 
-A full disk is the most likely reason, so the space is taken beforehand: an open store holds a file of `RESERVE_BYTES` (as far as the
-file system lets space be kept), and removes it when it closes. A lock on the file tells a run that goes on from one that has ended.
-Where nothing can be written beside the database, and for a server, the file is in `XDG_STATE_HOME/assay` (`~/.local/state/assay`).
+A full disk is the most likely reason, so an open store reserves space: a file of `RESERVE_BYTES` beside the database (if the file
+system can reserve space), removed when the store closes. A lock on the file tells a running run from an ended one. For a server, or if
+nothing can be written beside the database, the file is in `XDG_STATE_HOME/assay` (`~/.local/state/assay`).
 """
 
 import fcntl
@@ -24,7 +24,7 @@ RESERVE_BYTES = 4 << 20
 
 
 class Spool:
-    """The file of one open store; it exists while there is a reserve or something in it."""
+    """The file of one open store; it exists while it holds a reserve or results."""
 
     def __init__(self, address: Address) -> None:
         self._places = places(address)
@@ -33,14 +33,14 @@ class Spool:
         self._size = 0
 
     def reserve(self) -> None:
-        """Take the space; a disk that has none left takes results all the same where another place has some."""
+        """Reserve space; if this disk is full, another place may still have some."""
         with suppress(OSError):
             self._open(self._places[0])
             if self._file is not None:
                 os.posix_fallocate(self._file, 0, RESERVE_BYTES)
 
     def add(self, item: Entry) -> Path:
-        """Keep one evaluation; it is on the disk when this returns. Returns the file. Raises OSError where no place takes it."""
+        """Keep one evaluation; it is on disk when this returns. Returns the file. Raises OSError if no place has space."""
         data = item.to_line().encode("ascii") + b"\n"
         for place in ([None] if self._file is not None else []) + list(self._places):
             try:
@@ -53,7 +53,7 @@ class Spool:
         raise failure
 
     def close(self) -> None:
-        """Leave what is in it to the next run; remove what is empty."""
+        """Leave results to the next run; remove an empty file."""
         if self._file is None or self._path is None:
             return
         with suppress(OSError):
@@ -82,7 +82,7 @@ class Spool:
 
 
 def places(address: Address) -> tuple[Path, ...]:
-    """What the names of spool files begin with, the preferred place first."""
+    """Prefixes of the paths of spool files, the preferred place first."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "assay"
     if address.path is None:
         return (state / hashlib.sha256(address.name.encode()).hexdigest()[:16],)
@@ -91,18 +91,18 @@ def places(address: Address) -> tuple[Path, ...]:
 
 
 def left_behind(address: Address) -> Iterator[Path]:
-    """Spool files of runs of this database that may have ended."""
+    """Spool files of this database, of runs that may have ended."""
     for place in places(address):
-        # A folder that may not be looked into has nothing of this user's.
+        # An unreadable folder holds no file of this user.
         with suppress(OSError):
             yield from sorted(place.parent.glob(_escaped(place.name) + ".spool-*.jsonl"))
 
 
 @contextmanager
 def taken(path: Path) -> Iterator[list[Entry] | None]:
-    """What is in a spool file, which nobody else gets meanwhile; None where a run still has it. It is removed unless the body raises.
+    """The evaluations of a spool file, locked meanwhile; None if a run still holds it. The file is removed unless the body raises.
 
-    A last line that was cut short by a crash was never reported. Raises StoreError for a line that is no evaluation.
+    A last line cut short by a crash was never reported as kept. Raises StoreError for an invalid line.
     """
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -122,7 +122,7 @@ def taken(path: Path) -> Iterator[list[Entry] | None]:
 
 
 def refuse(path: Path, error: StoreError) -> None:
-    """Put aside a file that can't be imported, so that it does not stop every run."""
+    """Rename a file that can't be imported, so that it does not stop every run."""
     aside = path.with_suffix(".refused")
     path.rename(aside)
     logger.warning("results kept in %s can't be imported and stay there: %s", aside, error)

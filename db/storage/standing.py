@@ -1,7 +1,7 @@
-"""What follows from the evaluations, kept as they come: which are current, which are ranked, standings, tallies and totals.
+"""Updates the derived values with each save: current and ranked evaluations, standings, tallies and totals.
 
-An evaluation changes only what was known of its own submission, of its author's copies of the same source, and of its author's best on the
-board. So a save asks for these alone, and costs the same in a database of a million evaluations as in an empty one.
+An evaluation affects only its own submission, its author's copies of the same source, and its author's best on the board. So a save
+queries only these, and costs the same in a database of a million evaluations as in an empty one.
 """
 
 from collections import defaultdict
@@ -21,9 +21,9 @@ _OK = Category.OK.value
 
 
 def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyKey, int]) -> set[tuple[int, int]]:
-    """Brings the flags of all evaluations of the submissions `names` up to date.
+    """Update the flags of all evaluations of the submissions `names`.
 
-    What that changes in the tallies is added to `tallies`. Returns the boards and authors whose best may be another now.
+    Adds the changes of the tallies to `tallies`. Returns the boards and authors whose best may have changed.
     """
     row = EvaluationRow
     given = SubmissionRow.name.in_(names)
@@ -34,7 +34,7 @@ def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyK
     ).all()
     changed: list[Any] = [item for item in known if item.is_current != (item.id in current)]
     if changed:
-        # What is no longer current is not ranked either, by the table's own rule.
+        # The table's own rule: only current evaluations are ranked.
         for flag in (False, True):
             ids = [item.id for item in changed if item.is_current is not flag]
             _set(connection, ids, {"is_current": True} if flag else {"is_current": False, "is_ranked": False})
@@ -44,7 +44,7 @@ def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyK
 
 
 def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> None:
-    """Takes the rank from the copies of these groups (source, board and author), because a later one has come."""
+    """Unrank the copies of these groups (source, board and author), because a later one was stored."""
     if groups:
         row = EvaluationRow
         query = select(row.id, row.source_id, row.board_id, row.author_id).where(
@@ -54,7 +54,7 @@ def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> 
 
 
 def _rank(connection: Connection, changed: Sequence[Any]) -> set[tuple[int, int]]:
-    """Ranks the latest of each group of copies that changed; the boards and authors of which a ranked evaluation may be another now."""
+    """Rank the latest of each changed group of copies. Returns the boards and authors whose ranked evaluations may have changed."""
     groups = {(item.source_id, item.board_id, item.author_id) for item in changed}
     if not groups:
         return set()
@@ -80,7 +80,7 @@ def _set(connection: Connection, ids: Sequence[int], values: dict[str, bool]) ->
 
 
 def count(connection: Connection, changes: dict[TallyKey, int]) -> None:
-    """Adds changes to the tallies and the totals."""
+    """Add changes to the tallies and the totals."""
     totals: dict[tuple[int, str], int] = defaultdict(int)
     for (board_id, _, category), change in changes.items():
         totals[board_id, category] += change
@@ -90,7 +90,7 @@ def count(connection: Connection, changes: dict[TallyKey, int]) -> None:
 
 def _add(connection: Connection, model: type[TallyRow] | type[TotalRow], names: Sequence[str], changes: Mapping[Any, int]) -> None:
     rows: list[dict[str, Any]] = [dict(zip(names, key, strict=True)) | {"count": change} for key, change in changes.items() if change]
-    # A row that does not exist yet can only grow; what would be inserted is checked even where the conflict is then resolved.
+    # A new row can only grow. The database checks the inserted values even if the conflict is then resolved.
     grown, shrunk = [row for row in rows if row["count"] > 0], [row for row in rows if row["count"] < 0]
     if grown:
         statement = upsert(connection, model)
@@ -105,7 +105,7 @@ def _add(connection: Connection, model: type[TallyRow] | type[TotalRow], names: 
 
 
 def stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
-    """Finds the best ranked evaluation of each author on each board anew; one step in an index each."""
+    """Find again the best ranked evaluation of each author on each board; each takes one step in an index."""
     row = EvaluationRow
     given = row.board_id == bindparam("board"), row.author_id == bindparam("author"), row.is_ranked
     best = (
@@ -124,7 +124,7 @@ def stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
 
 
 def rebuild(connection: Connection) -> None:
-    """Derives everything from the evaluations alone, as if nothing had been kept."""
+    """Derive everything from the evaluations again, ignoring the stored derived values."""
     row = EvaluationRow
     connection.execute(update(row).values(is_current=False, is_ranked=False))
     current = current_evaluations()

@@ -1,4 +1,4 @@
-"""How evaluations are written: everything of a batch in one transaction, and as little as possible of the work within it."""
+"""Writes evaluations: a whole batch in one transaction, with as little work as possible inside it."""
 
 import json
 from collections import defaultdict
@@ -18,7 +18,7 @@ from evaluator.results.category import Category
 from evaluator.results.result import Result
 
 BATCH = 200
-"""Most evaluations that are written together; well below the number of variables that SQLite takes in a statement."""
+"""Maximum evaluations written together; well below SQLite's limit of variables in a statement."""
 
 _EVALUATIONS: Any = EvaluationRow.__table__
 _SOURCES: Any = SourceRow.__table__
@@ -28,7 +28,7 @@ _INSERT = insert(_EVALUATIONS).returning(_EVALUATIONS.c.id, sort_by_parameter_or
 
 @dataclass(frozen=True, slots=True)
 class PreparedEntry:
-    """An evaluation with all of its rows that don't depend on what is stored: made before the database is locked."""
+    """An evaluation with its rows that don't depend on stored ones, made before the database is locked."""
 
     item: Entry
     evaluation: dict[str, Any]
@@ -49,12 +49,12 @@ class PreparedEntry:
 
 
 def write(connection: Connection, items: Sequence[PreparedEntry], run_id: int | None, dimensions: Dimensions) -> list[int]:
-    """Stores evaluations in the order given and returns their ids. A later one may bear on an earlier one of the same call."""
+    """Store evaluations in the given order and return their ids. A later one may affect an earlier one of the same call."""
     return [number for batch in _batches(items) for number in _write_batch(connection, batch, run_id, dimensions)]
 
 
 def _batches(items: Sequence[PreparedEntry]) -> Iterator[list[PreparedEntry]]:
-    """Runs of evaluations in which each is of another submission, so that none bears on another."""
+    """Stretches of evaluations of distinct submissions, so that none affects another."""
     batch: list[PreparedEntry] = []
     names: set[str] = set()
     for item in items:
@@ -89,7 +89,7 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
         }
         for item, author, board, environment, submission in zip(items, authors, boards, environments, submissions, strict=True)
     ]
-    # What is of a submission that nothing is known of is current, and the latest of its copies; the rest is derived.
+    # An evaluation of a new submission is current, and the latest of its copies; the other flags are derived.
     best = {_group(value): value for value in values if value["is_current"] and value["category"] == Category.OK.value}
     for value in best.values():
         value["is_ranked"] = True
@@ -111,7 +111,7 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
 
 
 def save_run(connection: Connection, command: RunCommand) -> int:
-    """The id of a run, stored if it is not there yet."""
+    """The id of a run, which is stored if it is new."""
     values = {
         "command": json.dumps(command.words, ensure_ascii=False),
         "evaluator_version": command.evaluator_version,
@@ -130,7 +130,7 @@ def _group(value: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def _save_sources(connection: Connection, items: Sequence[PreparedEntry]) -> tuple[dict[str, int], set[int]]:
-    """Ids by hash, and those that were there before."""
+    """Ids by hash, and the ones that already existed."""
     texts: dict[str, dict[str, Any]] = {}
     for item in items:
         if item.source["exact"] or item.source["sha256"] not in texts:
@@ -150,7 +150,7 @@ def _save_sources(connection: Connection, items: Sequence[PreparedEntry]) -> tup
 
 
 def _save_submissions(connection: Connection, results: Sequence[Result], authors: Sequence[int]) -> tuple[list[int], set[str]]:
-    """Ids of the submissions, and the names of those that have evaluations already."""
+    """Ids of the submissions, and the names of those that already have evaluations."""
     row = _SUBMISSIONS.c
     judged = exists().where(_EVALUATIONS.c.submission_id == row.id).label("judged")
     query = select(row.id, row.name, row.block, row.author_id, row.sample_id, judged)

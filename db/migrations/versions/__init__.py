@@ -1,1 +1,1 @@
-"""One file a revision, named rNNNN_what.py; a released revision is never changed."""
+"""One file per revision, named rNNNN_what.py; a released revision is never changed."""
