@@ -17,7 +17,7 @@ PROGRAM = "python -m web"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Serves until it is interrupted. Returns the exit code: 0, or 2 where it can't be done."""
+    """Serves until it is interrupted. Returns the exit code: 0, or 2 if it can't."""
     this = parser(program)
     use_file(this, arguments, "serve")
     options = this.parse_args(arguments)
@@ -75,13 +75,13 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     this.add_argument(
         "--host",
         default=LOOPBACK[0],
-        help="address (default: %(default)s); another lets others read everything",
+        help="address (default: %(default)s); other addresses let anyone read",
     )
     this.add_argument(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="take results sent with this file's token; made if missing (default: nothing can be written)",
+        help="accept results sent with this file's token; made if missing (default: read-only)",
     )
     this.add_argument("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     return this

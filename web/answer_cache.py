@@ -1,4 +1,4 @@
-"""Answers that are dear to find, kept until something new has been stored."""
+"""A cache of expensive answers, valid until something new is stored."""
 
 import threading
 import time
@@ -12,16 +12,16 @@ from db.store import Store
 
 T = TypeVar("T")
 ANSWERS = 128
-"""As many are kept; the one that was not asked for longest goes first."""
+"""Maximum answers kept; the least recently used one goes first."""
 SHARE = 0.05
-"""While results arrive, no more than this share of the time is spent on finding one answer anew."""
+"""Maximum share of the time spent on recomputing one answer while results arrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
     value: Any
     newest: int
-    """The evaluation that had been stored last."""
+    """Id of the newest evaluation when the answer was found."""
     found_at_s: float
     cost_s: float
 
@@ -36,10 +36,10 @@ class Memory:
         self._finding: dict[Hashable, threading.Lock] = {}
 
     def recall(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What `find` returned for this key; it is called again once a new evaluation has been stored, and enough time has passed."""
+        """What `find` returned for this key. It is called again after a new evaluation is stored and enough time has passed."""
         with self._lock:
             turn = self._finding.setdefault(key, threading.Lock())
-        # Whoever asks for the same meanwhile waits for it, instead of finding it too.
+        # Other callers with the same key wait for this answer, instead of finding it too.
         with turn:
             last = newest(self._store)
             with self._lock:

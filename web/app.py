@@ -1,4 +1,4 @@
-"""The application: every page, what each answer forbids the browser to do, and what is said when something is not there."""
+"""The application: all pages, the security headers of each answer, and the error pages."""
 
 import logging
 import threading
@@ -45,7 +45,7 @@ POLICY = "; ".join(
         *("base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"),
     ]
 )
-"""Nothing inline, nothing of others: text of strangers that got into a page as markup could still do nothing."""
+"""Nothing inline, nothing from other hosts: even if a stranger's text got into a page as markup, it could do nothing."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -62,13 +62,13 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
     token: requests with it may store results (`web.pages.imports`); the store has to be open for writing then. Without a token nothing can
     be written.
 
-    hosts: names that a request may be for; others are refused, so that no website can point a name of its own at this machine and read
-    along. None lets all pass.
+    hosts: host names that requests may use. Others are refused, so that no website can point its own name at this machine and read the
+    pages. None allows all.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        # A million evaluations take seconds to go through, which nobody should have to wait for.
+        # Reading a million evaluations takes seconds: it is done ahead of the first request.
         threading.Thread(target=_look_ahead, args=(app.state.site,), name="look ahead", daemon=True).start()
         yield
         app.state.closing = True
@@ -104,7 +104,7 @@ def _look_ahead(site: Site) -> None:
 
 
 class _Guard:
-    """Adds the headers to every answer, and refuses requests for hosts that are not this one."""
+    """Adds the headers to every answer, and refuses requests for other hosts."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str] | None) -> None:
         self._app = app
@@ -121,14 +121,14 @@ class _Guard:
             await send(message)
 
         if self._hosts is not None and _host(scope) not in self._hosts:
-            refusal = Response("This server answers for its own names only.\n", status_code=421, media_type="text/plain")
+            refusal = Response("This server answers requests for its own host names only.\n", status_code=421, media_type="text/plain")
             await refusal(scope, receive, guarded)
             return
         await self._app(scope, receive, guarded)
 
 
 def _host(scope: Scope) -> str:
-    """The name that a request is for, without its port."""
+    """The host name of a request, without the port."""
     given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
     if given.startswith("["):
         return given[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn by matplotlib on this side: no script in the browser, and text in them that can be read and scaled.
+"""Charts as SVG, drawn by matplotlib on the server: no script in the browser, and real text that can be read and scaled.
 
 Each is drawn in the colours of the reader's theme. A page shows them as images, in which a browser runs nothing.
 """
@@ -30,26 +30,26 @@ Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"
 MAX_AUTHORS = 10
 MAX_CATEGORIES = 10
-"""Curves and colours of one chart: what a reader can tell apart."""
+"""Maximum curves in one chart, each with its own colour."""
 MAX_LABEL = 40
 _MANY_TIMES = 5
-"""A scale whose largest value is so many times the least is logarithmic."""
+"""A scale is logarithmic if its largest value is at least this many times the least."""
 _FEW_TICKS = 10
 BUCKETS = 60
-"""At most so many bars over time, about."""
+"""About the maximum number of bars over time."""
 _STEPS_H = (1, 6, 24, 24 * 7, 24 * 28, 24 * 364)
 _INK = {"light": "#1f2328", "dark": "#d7dde3"}
 _GRID = {"light": "#d8dee4", "dark": "#3a424b"}
-# Dark and light backgrounds both show these; told apart with all common kinds of colour blindness (Okabe and Ito, 2008, and variations).
+# Visible on dark and light backgrounds, and distinct for common kinds of colour blindness (Okabe and Ito, 2008, and variations).
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8f7fe0", "#9a8f00", "#6f7b86", "#b0562e", "#4aa5a0")
-# Matplotlib's settings are the process's, and its fonts are not made for threads.
+# Matplotlib's settings are global to the process, and its fonts are not thread-safe.
 _TURN = threading.Lock()
 
 
 def svg(theme: Theme, make: Callable[[], Figure], title: str = "", description: str = "") -> bytes:
-    """The picture of a figure that is made in the theme's colours. The same figure gives the same bytes.
+    """Draw a figure in the theme's colours, as SVG. The same figure gives the same bytes.
 
-    title, description: what it shows, for programs that read it to people.
+    title, description: what it shows, for screen readers.
     """
     ink, grid = _INK[theme], _GRID[theme]
     settings: Any = {
@@ -67,7 +67,7 @@ def svg(theme: Theme, make: Callable[[], Figure], title: str = "", description: 
         "legend.fontsize": 9,
         "svg.fonttype": "none",
         "svg.hashsalt": "assay",
-        "text.parse_math": False,  # a dollar in a name is a dollar
+        "text.parse_math": False,  # a dollar in a name must not start a formula
     }
     with _TURN, matplotlib.rc_context(settings):
         file = io.BytesIO()
@@ -83,13 +83,13 @@ def _titled(picture: bytes, title: str, description: str) -> bytes:
 
 
 def problem_progress(boards: Sequence[BoardProgress]) -> Figure:
-    """How the best speedup on each board came up, and the evaluations beside it."""
+    """The best speedup so far on each board over time, and the single evaluations."""
     lines = [(_place(board), [(best.started_at, best.speedup) for best in board.best], board.points) for board in boards]
     return _progress(lines, "speedup over the baseline")
 
 
 def author_progress(settings: Sequence[AuthorProgress]) -> Figure:
-    """How an author's mean speedup over all tasks came up, and the speedups of the evaluations."""
+    """An author's mean speedup over all tasks over time, and the speedups of single evaluations."""
     lines = [(_place(setting), list(setting.means), setting.points) for setting in settings]
     return _progress(lines, "speedup, and its mean over all tasks")
 
@@ -103,7 +103,7 @@ def _progress(lines: Sequence[tuple[str, Sequence[tuple[datetime, float]], Seque
     margin = max((max(moments) - min(moments)) / 20, timedelta(hours=1))
     for (label, steps, points), colour in zip(shown, _COLOURS, strict=False):
         axes.plot([point.started_at for point in points], [point.speedup for point in points], ".", color=colour, alpha=0.45, markersize=4)
-        # The best stands until the end of the chart.
+        # The last best value continues to the end of the chart.
         moved = [*steps, (max(moments) + margin, steps[-1][1])]
         marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)} if len(steps) <= BUCKETS else {}
         axes.step(*zip(*moved, strict=True), where="post", color=colour, label=_label(label), **marked)
@@ -140,7 +140,7 @@ def fast_p(speedups: Speedups) -> Figure:
 
 
 def distribution(speedups: Speedups) -> Figure:
-    """How many best speedups of all authors lie where."""
+    """Histogram of the best speedups of all authors."""
     figure = Figure(figsize=(7.5, 2.8), layout="constrained")
     axes: Any = figure.add_subplot()
     values = [value for found in speedups.authors.values() for value in found]
@@ -158,7 +158,7 @@ def distribution(speedups: Speedups) -> Figure:
 
 
 def over_time(counts: Mapping[datetime, Counter[Category]]) -> Figure:
-    """Failures by category, in as many stretches of time as can be told apart."""
+    """Failures by category, in intervals of time."""
     figure = Figure(figsize=(7.5, 3.8), layout="constrained")
     axes: Any = figure.add_subplot()
     stretches, width = in_stretches(counts)
@@ -181,7 +181,7 @@ def over_time(counts: Mapping[datetime, Counter[Category]]) -> Figure:
 
 
 def in_stretches(counts: Mapping[datetime, Counter[Category]]) -> tuple[dict[datetime, Counter[Category]], timedelta]:
-    """Counts by hour, added up over longer stretches where there are many hours, and the length of a stretch."""
+    """Hourly counts, summed over longer intervals if there are many hours, and the length of an interval."""
     if not counts:
         return {}, timedelta(hours=1)
     first, last = min(counts), max(counts)
@@ -195,7 +195,7 @@ def in_stretches(counts: Mapping[datetime, Counter[Category]]) -> tuple[dict[dat
 
 
 def samples(timing: TimingEvidence) -> Figure:
-    """Every timed call of each side by its moment, in older records by its number; a cross for what is far off."""
+    """Every timed call of each side over its time, or over its number in older records. Crosses are far off."""
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
     found = sides(timing)
@@ -212,12 +212,12 @@ def samples(timing: TimingEvidence) -> Figure:
 
 
 def traces(states: Sequence[DeviceState]) -> list[list[DeviceState]]:
-    """The readings of each timing that say when and at what clock, in order; only where there are several."""
+    """Readings with a time and a clock, for each timing, in order; only if there are several."""
     found: list[list[DeviceState]] = []
     for state in states:
         if state.at_s is None or state.sm_clock_mhz is None:
             continue
-        # Each timing counts its seconds from its own beginning.
+        # Each timing counts seconds from its own start.
         if not found or state.at_s < (found[-1][-1].at_s or 0.0):
             found.append([])
         found[-1].append(state)
@@ -225,7 +225,7 @@ def traces(states: Sequence[DeviceState]) -> list[list[DeviceState]]:
 
 
 def clock(states: Sequence[DeviceState]) -> Figure:
-    """The device's clock and power while it was timed on; a cross where the clock was held down."""
+    """The device's clock and power during the timing; crosses where the clock was held down."""
     figure = Figure(figsize=(7.5, 3.8), layout="constrained")
     upper: Any
     lower: Any
@@ -249,7 +249,7 @@ def clock(states: Sequence[DeviceState]) -> Figure:
 
 
 def errors(result: Result) -> Figure:
-    """Where the outputs of the first failed round were wrong. Raises StoreError where there is nothing to draw."""
+    """Where the outputs of the first failed round were wrong. Raises StoreError if there is nothing to draw."""
     figure: Figure = error_figure(result)
     return figure
 
@@ -266,7 +266,7 @@ def _place(line: BoardProgress | AuthorProgress) -> str:
 
 def _label(text: str) -> str:
     line = plain_line(text)
-    # A label that begins with an underscore is left out of a legend.
+    # Matplotlib leaves a label that begins with an underscore out of the legend.
     return ("\u200a" if line.startswith("_") else "") + (line if len(line) <= MAX_LABEL else line[:MAX_LABEL] + "…")
 
 
@@ -284,7 +284,7 @@ def _dates(axes: Any) -> None:
 
 
 def _plain_ticks(axis: Any, span: float) -> None:
-    """0.5 and 2 instead of powers of ten, on an axis whose largest value is `span` times the least."""
+    """Label ticks 0.5 and 2 instead of powers of ten. span: the axis' largest value over its least."""
     steps = (1.0, 2.0, 5.0) if span > _FEW_TICKS else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
     axis.set_major_locator(matplotlib.ticker.LogLocator(subs=steps))
     axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))

@@ -1,4 +1,4 @@
-"""Two texts side by side: their equal and their changed parts, long equal ones folded."""
+"""Two texts side by side: equal and changed parts; long equal parts are folded."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,15 +11,15 @@ from markupsafe import Markup
 from web.text_process import DEADLINE_S, TextProcess
 
 CONTEXT = 3
-"""Equal lines that are shown beside a change."""
+"""Equal lines shown before and after a change."""
 FEWEST_FOLDED = 4
-"""Fewer lines are not worth folding."""
+"""Minimum lines of a fold."""
 COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("diff_process.py")))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stretch of both texts; lines are counted from 0, and ends are excluded."""
+    """A range of lines in both texts. Lines count from 0; ends are excluded."""
 
     equal: bool
     left_start: int
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines beside each other; None where one text has no counterpart."""
+    """Rows of lines side by side; None if one text has no counterpart."""
 
     equal: bool
     folded: bool
@@ -52,9 +52,9 @@ class Differ(TextProcess):
         super().__init__(command, deadline_s)
 
     def steps(self, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[Step, ...], bool]:
-        """The way from one text to the other, and whether it is the shortest that was found.
+        """The steps from one text to the other, and whether the comparison was finished.
 
-        Where finding it takes too long, all between the first and the last difference counts as changed.
+        If it takes too long, all lines between the first and the last difference count as changed.
         """
         found = self.ask([list(left), list(right)])
         if isinstance(found, list):
@@ -63,7 +63,7 @@ class Differ(TextProcess):
 
 
 def parts(steps: Sequence[Step], left: Sequence[Line], right: Sequence[Line]) -> Iterator[Part]:
-    """What is shown of two texts, by the steps between them."""
+    """The parts to show of two texts, from the steps between them."""
     for number, step in enumerate(steps):
         rows = tuple(zip_longest(left[step.left_start : step.left_end], right[step.right_start : step.right_end]))
         if not step.equal:
@@ -82,7 +82,7 @@ def parts(steps: Sequence[Step], left: Sequence[Line], right: Sequence[Line]) ->
 
 def _coarse(left: Sequence[str], right: Sequence[str]) -> Iterator[Step]:
     start = _equal(left, right)
-    # What the texts begin with is not counted at their ends again.
+    # Lines of the common beginning don't count again at the end.
     same = _equal(left[start:][::-1], right[start:][::-1])
     left_end, right_end = len(left) - same, len(right) - same
     yield Step(True, 0, start, 0, start)
@@ -91,5 +91,5 @@ def _coarse(left: Sequence[str], right: Sequence[str]) -> Iterator[Step]:
 
 
 def _equal(left: Sequence[str], right: Sequence[str]) -> int:
-    """With how many equal lines both begin."""
+    """Number of equal lines at the beginning of both."""
     return next((number for number, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), min(len(left), len(right)))

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 
 SMALL = 4_000_000
-"""Up to this product of their lengths, lines that occur often are compared too: the result is better, and takes longer."""
+"""Up to this product of the lengths, frequent lines are compared too: the result is better, but takes longer."""
 
 
 def steps(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """As of `difflib.SequenceMatcher.get_opcodes`."""
+    """Steps in the form of `difflib.SequenceMatcher.get_opcodes`."""
     return difflib.SequenceMatcher(None, left, right, autojunk=len(left) * len(right) > SMALL).get_opcodes()
 
 

@@ -16,13 +16,13 @@ from evaluator.results.protocol_names import alternative
 MAX_NAME = 4096
 Name = Annotated[str | None, Query(max_length=MAX_NAME)]
 Answer = Annotated[Literal["", "yes", "no", "untested"] | None, Query()]
-"""What places are chosen by: an answer to `generalises` or `robust`. A form sends the empty one too."""
+"""Filter of places by `generalises` or `robust`. Forms also send the empty value."""
 ReducedPrecision = Annotated[bool, Query()]
-"""Whether what is right by reduced precision is ranked too."""
+"""Whether results of reduced precision are also ranked."""
 
 
 def _given(value: Any) -> Any:
-    """A form sends its empty fields too."""
+    """None for the empty fields of a form."""
     return value or None
 
 
@@ -31,12 +31,12 @@ def _moment(text: str | None) -> datetime | None:
 
 
 MAX_ID = 2**63 - 1
-"""The largest number that a column holds."""
+"""Largest integer of a database column."""
 ChosenStatus = Annotated[Status | None, BeforeValidator(_given), Query()]
 ChosenCategory = Annotated[Category | None, BeforeValidator(_given), Query()]
 ChosenRun = Annotated[Annotated[int, Field(ge=1, le=MAX_ID)] | None, BeforeValidator(_given), Query()]
 Since = Annotated[Annotated[datetime | None, PlainValidator(_moment)], Query()]
-"""When an evaluation began at the earliest: so long ago (`12h`, `7d`) or a date."""
+"""Earliest start of an evaluation: a duration ago (`12h`, `7d`) or a date."""
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 
@@ -44,7 +44,7 @@ def filters_of(kind: Any) -> Callable[..., Filters]:
     """A dependency of FastAPI that reads each filter from the query, as a parameter of this kind."""
 
     def read(**given: str | None) -> Filters:
-        # A form sends its empty fields too.
+        # Forms also send empty fields.
         names = {name: value or None for name, value in given.items()}
         return Filters(**names | {"protocol": alternative(names["protocol"])})
 

@@ -1,4 +1,4 @@
-"""The form of a page's filters, and the names that it proposes."""
+"""The filter form of a page, and the names that it proposes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,52 +13,52 @@ from db.store import Store
 from web.site import Site
 
 MAX_CHOICES = 500
-"""Names that a field proposes; others can be typed."""
+"""Maximum names that a field proposes; others can be typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A filter with what it can be set to."""
+    """A filter and its possible values."""
 
     name: str
     value: str | None
     choices: tuple[str, ...]
     free: bool
-    """Whether there are more than `choices`, so that it is typed."""
+    """Whether it is a text field: other values than `choices` exist."""
     unset: str = "all"
-    """What it stands for where nothing is chosen."""
+    """Label for no choice."""
     hint: str = ""
-    """What is typed, as an example."""
+    """Example of a value to type."""
 
 
 def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
-    """The fields of a form for filters of these names."""
+    """Form fields for the filters with these names."""
     known = site.memory.recall("choices", lambda: _known(site.store))
     return tuple(_field(name, getattr(filters, name), known[name]) for name in names)
 
 
 def answer_fields(**answers: str | None) -> tuple[Field, ...]:
-    """The fields of a form for what places are chosen by besides, with the answers given."""
+    """Form fields for `generalises` and `robust`, with their current values."""
     return tuple(Field(name, answer, ANSWERS, free=False) for name, answer in answers.items())
 
 
 def unknown_name(site: Site, filters: Filters) -> str | None:
-    """What to say of a filter whose name the database does not hold, with the names that look like it; None where it holds all."""
+    """Message for a filter value that the database does not hold, with similar names; None if it holds all."""
     return _refusal(site, lambda: require_known(site.store, filters))
 
 
 def unknown_run(site: Site, run: int | None) -> str | None:
-    """What to say of a run that the database does not hold; None where it holds it, and where none is chosen."""
+    """Message for a run that the database does not hold; None if it holds the run, or none is chosen."""
     return None if run is None else _refusal(site, lambda: run_number(site.store, str(run)))
 
 
 def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:
-    """A field with all that it can be set to."""
+    """A field with all possible values."""
     return Field(name, value, tuple(choices), free=False)
 
 
 def text_field(name: str, value: str | None, hint: str) -> Field:
-    """A field that is typed, with an example."""
+    """A text field with an example."""
     return Field(name, value, (), free=True, hint=hint)
 
 

@@ -1,7 +1,7 @@
-"""Source as HTML with its words marked, line by line.
+"""Syntax highlighting: source as HTML, line by line.
 
-Pygments goes over texts of strangers with regular expressions that can take for ever; so it does that in a process of its own, which is
-ended when it takes too long. The text is then shown unmarked.
+Pygments applies regular expressions to strangers' texts, which can take for ever. So it runs in a separate process, which is ended when
+it takes too long. The text is then shown without highlighting.
 """
 
 import sys
@@ -14,21 +14,21 @@ from pygments.formatters import HtmlFormatter
 from web.text_process import DEADLINE_S, TextProcess
 
 MAX_CHARACTERS = 300_000
-"""Longer texts are not marked."""
+"""Maximum characters of a text that is highlighted."""
 LIGHT, DARK = "default", "github-dark"
-"""Styles of Pygments."""
+"""Pygments' styles: light and dark."""
 CLASS = "source"
 COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("highlight_process.py")))
 
 
 class Highlighter(TextProcess):
-    """The process that marks words."""
+    """The process that highlights source."""
 
     def __init__(self, deadline_s: float = DEADLINE_S, command: Sequence[str] = COMMAND) -> None:
         super().__init__(command, deadline_s)
 
     def lines(self, code: str) -> list[str]:
-        """HTML of each line of Python code, nothing in it but text and `span` with a class."""
+        """HTML of each line of Python code; it holds only text and `span` with a class."""
         if len(code) <= MAX_CHARACTERS:
             found = self.ask(code)
             if isinstance(found, list) and len(found) == code.count("\n") + 1:
@@ -37,6 +37,6 @@ class Highlighter(TextProcess):
 
 
 def style_sheet() -> str:
-    """The colours of both styles, each where the reader's own is light or dark."""
+    """CSS of both styles; the reader's colour scheme chooses one."""
     light, dark = (HtmlFormatter(style=name).get_style_defs(f".{CLASS}") for name in (LIGHT, DARK))
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

@@ -1,6 +1,6 @@
 """The process behind `web.highlight`: a JSON string on each line of standard input, a JSON array of HTML lines for each on standard output.
 
-Python, and what strings in it hold of CUDA and C++.
+It highlights Python, and the CUDA and C++ in its strings.
 """
 
 import json
@@ -39,7 +39,7 @@ class SubmissionLexer(PythonLexer):  # type: ignore[misc]
 
 
 def _string(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens of one string, its quotes included."""
+    """The tokens of one string, with its quotes."""
     content = "".join(value for _, _, value in tokens[1:-1])
     if not _KERNEL.search(content):
         yield from tokens
@@ -52,10 +52,10 @@ def _string(tokens: list[Token]) -> Iterator[Token]:
 
 
 def html_lines(code: str) -> list[str]:
-    """One for each line of `code`."""
+    """HTML for each line of `code`."""
     text: str = highlight(code, SubmissionLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
     lines = text.removesuffix("\n").split("\n")
-    # The formatter leaves out what comes after the last line break, where that is nothing.
+    # The formatter leaves out an empty last line.
     return lines + [""] * (code.count("\n") + 1 - len(lines))
 
 

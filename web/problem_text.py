@@ -1,4 +1,4 @@
-"""What a problem's text says of itself: a description, its level, its tags. The text is read and never run."""
+"""Reads a problem's description, level and tags from its text. The text is never run."""
 
 import ast
 import re
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from evaluator.problem.declaration import DECLARATION_NAME
 
 MAX_CHARACTERS = 200_000
-"""Longer texts are not read."""
+"""Maximum characters of a text that is read."""
 MAX_DESCRIPTION = 200
 _END = re.compile(r"(?<=[.!?])\s")
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemText:
-    """What is known of a problem from its text; nothing where it can't be read."""
+    """Facts from a problem's text; empty if it can't be read."""
 
     description: str = ""
     level: int | None = None
@@ -24,7 +24,7 @@ class ProblemText:
 
 
 def read(source: str | None) -> ProblemText:
-    """The first sentence of the text's docstring, or of its class Model's, or what is declared; the level and the tags declared."""
+    """The first sentence of the module's docstring, declared description or Model's docstring; the declared level and tags."""
     if source is None or len(source) > MAX_CHARACTERS:
         return ProblemText()
     try:

@@ -1,7 +1,7 @@
-"""What every page needs: the database, what is remembered of it, and how a page is made of an answer.
+"""What every page needs: the database, the cache, and the way from an answer to a page.
 
-An answer is shown as HTML by a template, which gets it as `page`, and beside it as JSON, so that everything on a page can be had by a
-program too.
+A template shows an answer as HTML, under the name `page`. The same answer is available as JSON, so that programs can read everything
+that a page shows.
 """
 
 import re
@@ -41,6 +41,7 @@ from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.score import speedup_in
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
 from web.diff import Differ
@@ -53,7 +54,7 @@ JSON, CSV = "application/json", "text/csv; charset=utf-8"
 
 
 class Site:
-    """One database and what is kept in memory of it."""
+    """One database and its cache in memory."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -70,23 +71,23 @@ class Site:
 
 @dataclass(frozen=True)
 class PageContent:
-    """Base of what pages show: `value` is what the JSON beside the page holds; fields of the others are for its layout."""
+    """Base of the pages' contents: `value` is the page's JSON. Subclasses add fields for the layout."""
 
     value: Any
     sheet: Iterable[Any] | None = field(default=None, kw_only=True)
-    """What the page's table shows, all parts of it, for the CSV beside the page: dataclasses or mappings. None where there is no CSV."""
+    """All rows of the page's table, for its CSV: dataclasses or mappings. None if there is no CSV."""
 
 
 class BadRequestError(Exception):
-    """What is asked for makes no sense; the message says why, and what does."""
+    """The request is invalid; the message says why, and how to fix it."""
 
 
 class NotFoundError(Exception):
-    """What is asked for is not in the database; the message says what."""
+    """The database does not have what was requested; the message says what is missing."""
 
 
 def of_request(request: Request) -> Site:
-    """The site that a request is to."""
+    """The site that a request was sent to."""
     found: Site = request.app.state.site
     return found
 
@@ -97,7 +98,7 @@ SiteOf = Annotated[Site, Depends(of_request)]
 def page(
     router: APIRouter, path: str, template: str, json_path: str | None = None
 ) -> Callable[[Callable[..., PageContent]], Callable[..., PageContent]]:
-    """Makes of a function that returns an answer a page at `path`, the same as JSON at `path` + `.json`, and its sheet as `.csv`."""
+    """Decorates a function that returns an answer: adds the page at `path`, its JSON at `path` + `.json`, and its CSV at `.csv`."""
     beside = (json_path or f"{path}.json").removesuffix(".json")
 
     def add(answer: Callable[..., PageContent]) -> Callable[..., PageContent]:
@@ -109,7 +110,7 @@ def page(
 
         def as_csv(found: Annotated[PageContent, Depends(answer)]) -> Response:
             if found.sheet is None:
-                raise NotFoundError("There is no table on this page. Take the JSON.")
+                raise NotFoundError("This page has no table. Use the JSON.")
             name = beside.replace("/{number:int}", "").strip("/")
             headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
             return StreamingResponse(csv_lines(found.sheet), media_type=CSV, headers=headers)
@@ -133,7 +134,7 @@ def to_json(found: "PageContent") -> str:
 
 
 def link(path: str, given: Mapping[str, object] = MappingProxyType({}), /, **parameters: object) -> str:
-    """A path with a query of what is given, with changes; parameters that are None are left out."""
+    """A path with a query of these parameters and changes; None leaves a parameter out."""
     query = {name: storable_text(str(value)) for name, value in (dict(given) | parameters).items() if value is not None}
     return f"{path}?{urlencode(query)}" if query else path
 
@@ -146,7 +147,7 @@ class Here:
         self._given = dict(request.query_params)
 
     def but(self, **changes: object) -> str:
-        """This page with other parameters; None takes one away."""
+        """This page's address with other parameters; None removes one."""
         return link(self.path, self._given, **changes)
 
     @property
@@ -158,7 +159,7 @@ class Here:
         return self._beside("csv")
 
     def given(self, *names: str) -> dict[str, str]:
-        """Those of the parameters that are in the address with a value."""
+        """The given parameters that have a value in the address."""
         return {name: self._given[name] for name in names if self._given.get(name)}
 
     def _beside(self, ending: str) -> str:
@@ -166,7 +167,7 @@ class Here:
 
 
 def _plain(value: Any) -> Any:
-    """Values for JSON: keys of objects are texts there, and what is not finite is told by name, as in results."""
+    """Values for JSON: keys become texts, and numbers that are not finite become their names, as in results."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Record):
@@ -206,6 +207,7 @@ def _environment() -> Environment:
         parameters_facts=parameters_facts,
         shape_words=shape_words,
         sides=sides,
+        speedup_in=speedup_in,
         timing_facts=timing_facts,
     )
     environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
@@ -214,26 +216,26 @@ def _environment() -> Environment:
 
 
 def _harmless(value: Any) -> Any:
-    """What a template shows: nothing for None, and no character that would hide or turn around what follows. Escaping comes after."""
+    """The text that a template shows: empty for None, without characters that hide or reverse text. Escaping comes after."""
     if value is None:
         return ""
     return plain_block(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def breakable(name: str) -> Markup:
-    """A name that a browser may break after `/` and `_`, and nowhere else."""
+    """A name that a browser may break only after `/` and `_`."""
     parts = re.split(r"(?<=[/_])(?=[^/_])", plain_block(name))
     return Markup("<wbr>").join(escape(part) for part in parts)
 
 
 def path_parts(name: str) -> tuple[str, str]:
-    """A name's folders, with their slash, and the rest of it."""
+    """A name's folders, with the final slash, and the rest of the name."""
     folder, slash, rest = name.rpartition("/")
     return (folder + slash, rest) if rest else ("", name)
 
 
 def figure(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits."""
+    """A number with this many significant digits."""
     return "" if value is None else f"{value:.{digits}g}"
 
 

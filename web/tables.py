@@ -1,6 +1,6 @@
-"""Tables that a reader can sort, that come a page at a time, and that other programs can read as CSV.
+"""Tables with sorting, pages, and CSV.
 
-The order is part of the address and made here: it needs no script. `grid` of `templates/parts.html` shows a table.
+The order is part of the address, and the server sorts: no script is needed. `grid` of `templates/parts.html` shows a table.
 """
 
 import csv
@@ -29,7 +29,7 @@ Kind = Literal[
     "run",
     "speedup",
 ]
-"""What a cell holds, and so how it is shown: `cell` of `templates/parts.html`."""
+"""Kind of a cell's content, which decides how `cell` of `templates/parts.html` shows it."""
 _BATCH = 500
 
 
@@ -40,33 +40,33 @@ class Column(Generic[Row]):
     key: str
     """Its name in addresses."""
     title: str
-    """Its head; where it is a term, the head explains it."""
+    """Its heading. If it is a term of the glossary, the heading explains it."""
     value: Callable[[Row], Any] | None
-    """What rows are sorted by; None where they aren't sorted by it. A column without any value is left out."""
+    """Sort key of a row; None if rows can't be sorted by it. A column without any value is left out."""
     numeric: bool = False
     best_first: bool = False
-    """Whether the first sort is the descending one."""
+    """Whether the first click sorts descending."""
     kind: Kind = "text"
     text: Callable[[Row], Any] | None = None
-    """What is shown, where that is not the value."""
+    """The shown value, if it differs from the sort key."""
     minor: bool = False
-    """Whether it is left out where the window is too narrow for all columns."""
+    """Whether it is hidden in a narrow window."""
     sortable: bool = True
 
     def shown(self, row: Row) -> Any:
-        """What the cell of a row shows."""
+        """The cell's content for a row."""
         shown = self.text or self.value
         return shown(row) if shown else None
 
     def is_empty(self, rows: Iterable[Row]) -> bool:
-        """Whether no row has anything to show here."""
+        """Whether the column is empty in all rows."""
         value = self.value or self.shown
         return all(value(row) in (None, "") for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the head of a column shows."""
+    """The heading of a column."""
 
     key: str
     title: str
@@ -74,29 +74,29 @@ class Heading:
     sorted: str
     """`ascending`, `descending` or `none`, as in `aria-sort`."""
     next_order: str
-    """What the next click asks for: `asc` or `desc`; empty where rows aren't sorted by it."""
+    """Order after the next click: `asc` or `desc`; empty if rows can't be sorted by it."""
     minor: bool = False
     kind: Kind = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """Some rows of a sorted whole."""
+    """One page of a sorted table."""
 
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
     total: int
     number: int
-    """Of this page, from 1."""
+    """Number of this page, from 1."""
     pages: int
     columns: tuple[Column[Row], ...]
-    """One for each heading."""
+    """One column for each heading."""
     every: tuple[Row, ...]
-    """All rows in this order, where they are known; else those that are shown."""
+    """All rows in this order, if they are known; else the shown ones."""
 
     @property
     def first(self) -> int:
-        """Of the rows shown, the number of the first one, from 1; 0 where there are none."""
+        """Number of the first row shown, from 1; 0 if there is none."""
         return min(self.total, (self.number - 1) * PAGE_ROWS + 1)
 
 
@@ -109,7 +109,7 @@ def table(
     size: int = PAGE_ROWS,
     prepare: Callable[[tuple[Row, ...]], None] | None = None,
 ) -> Table[Row]:
-    """The rows of page `number`, in the order asked for: as they come, where no column of that name is there.
+    """The rows of page `number`, in the requested order; unsorted if no column has that name.
 
     Columns in which none of these rows has a value are left out. `prepare` gets the rows that will be shown, before columns that are not
     sorted by are asked for their values.
@@ -118,7 +118,7 @@ def table(
     chosen, descending = _chosen(columns, sort, order)
     if chosen is not None and (value := chosen.value) is not None:
         known = [row for row in found if value(row) is not None]
-        # What has no value comes last, whichever way the rest is sorted.
+        # Rows without a value come last in both orders.
         found = sorted(known, key=value, reverse=descending) + [row for row in found if value(row) is None]
     pages = max(1, -(-len(found) // size))
     number = min(max(number, 1), pages)
@@ -131,19 +131,19 @@ def table(
 def ordered_table(
     columns: Sequence[Column[Row]], rows: Iterable[Row], sort: str | None, order: str | None, number: int, total: int, size: int = PAGE_ROWS
 ) -> Table[Row]:
-    """A table of rows that the database has sorted and cut already: page `number` of `total` rows."""
+    """A table of rows that the database has already sorted and cut: page `number` of `total` rows."""
     chosen, descending = _chosen(columns, sort, order)
     shown = tuple(rows)
     return _table(columns, shown, chosen, descending, (total, number, max(1, -(-total // size))), shown)
 
 
 def is_descending(columns: Sequence[Column[Row]], sort: str | None, order: str | None) -> bool:
-    """Which way the rows are sorted, where the address leaves it open too."""
+    """Whether rows are sorted descending; by default as the column says."""
     return _chosen(columns, sort, order)[1]
 
 
 def csv_lines(records: Iterable[Any]) -> Iterator[str]:
-    """Records as CSV, some lines at a time: a head with their fields, and a line for each. Records are dataclasses, or mappings.
+    """Records as CSV, in chunks of lines: a header, and a line for each record. Records are dataclasses or mappings.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
     """

@@ -1,4 +1,4 @@
-"""A process of its own for texts of strangers, which can keep regular expressions and comparisons busy for ever."""
+"""A separate process for strangers' texts, which can keep regular expressions and comparisons busy for ever."""
 
 import json
 import select
@@ -11,7 +11,7 @@ DEADLINE_S = 3.0
 
 
 class TextProcess:
-    """Answers questions by a program, which is started when it is first needed and ended when it takes too long.
+    """Runs a program that answers questions. It starts on the first question, and is ended when an answer takes too long.
 
     The program reads a question as JSON from each line of its standard input, and writes a line of JSON for each. Safe to share between
     threads, which take turns.
@@ -24,7 +24,7 @@ class TextProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, question: Any) -> Any | None:
-        """None where there was no answer in time."""
+        """The answer; None if there was none in time."""
         with self._lock:
             return self._ask(json.dumps(question).encode() + b"\n")
 
@@ -43,12 +43,12 @@ class TextProcess:
         try:
             process.stdin.write(line)
             process.stdin.flush()
-            # The answer is one line, written at once when it is complete.
+            # The answer is one line, written in one piece.
             if select.select([process.stdout], [], [], self._deadline_s)[0]:
                 answer = process.stdout.readline()
                 if answer:
                     return json.loads(answer)
         except OSError:
-            pass  # it has ended, which is dealt with as if it were late
+            pass  # it has ended, which counts as a late answer
         self.close()
         return None

@@ -24,7 +24,7 @@ from web.tables import Column, Table, table
 
 router = APIRouter()
 LATEST = 20
-"""Evaluations that an author's page lists."""
+"""Maximum evaluations listed on an author's page."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AuthorPage(PageContent):
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
     solved: int
-    """Problems on whose boards the author has a place."""
+    """Number of problems in which the author has a place on a board."""
     best: LeaderboardRow | None
     """The place with the highest speedup."""
     failures: Failures
@@ -52,7 +52,7 @@ class SubmissionPage(PageContent):
     rows: tuple[HistoryRow, ...]
     table: Table[HistoryRow]
     foreign: tuple[ForeignHistoryRow, ...]
-    """What other harnesses said of it."""
+    """Verdicts of other harnesses on it."""
 
 
 @page(router, "/author", "author.html")
@@ -97,7 +97,7 @@ def author_page(
 
 
 def _progress(site: Site, name: str) -> tuple[AuthorProgress, ...]:
-    """For the JSON alone: the page's plot is a picture, which is made while the page is read."""
+    """Only for the JSON: the page's plot is a picture with its own request."""
     return site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
 
 

@@ -22,7 +22,7 @@ router = APIRouter()
 
 @dataclass(frozen=True)
 class ShownBoard:
-    """An overall board as a table."""
+    """One overall board as a table."""
 
     board: OverallBoard
     table: Table[OverallRow]
@@ -42,14 +42,14 @@ class OverallPage(PageContent):
 
 @dataclass(frozen=True)
 class LeaderboardPage(PageContent):
-    """Who is how fast where."""
+    """Ranks, by author and board."""
 
     fields: tuple[Field, ...]
     every: bool
     reduced_precision: bool
     table: Table[LeaderboardRow]
     unknown: str | None
-    """What is wrong with a filter that nothing fits."""
+    """Message about an unknown filter value, if nothing matches."""
 
 
 COLUMNS: tuple[Column[LeaderboardRow], ...] = (
@@ -75,15 +75,15 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     ),
     Column("case", "case", lambda row: row.case),
     Column("device", "device", lambda row: row.device_name, kind="device"),
-    # What stands for itself on most boards takes no room there.
+    # A column with the default value on most boards takes no room.
     Column("precision", "precision", lambda row: None if row.precision == "own" else row.precision, text=lambda row: row.precision),
     Column("protocol", "protocol", lambda row: row.protocol, text=lambda row: row.protocol or "default"),
 )
-"""What a place shows, but for what is found of the rows alone that are shown (`places_table`), and its evaluation."""
+"""Columns of a place, without its evaluation and without those that are read only for the shown rows (`places_table`)."""
 
 
 def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
-    """A page of places. Whether they are right beyond their own inputs is read for these alone, so that nothing is sorted by it."""
+    """A page of places. `generalises` and `robust` are read only for the shown rows, so rows can't be sorted by them."""
     found: dict[int, Generality] = {}
 
     def told(name: str) -> Column[LeaderboardRow]:
@@ -135,7 +135,7 @@ def leaderboard_page(
     order: Name = None,
     number: PageNumber = 1,
 ) -> LeaderboardPage:
-    # Of all problems together that would be every right answer there ever was.
+    # Over all problems this would list every correct submission.
     every = every and filters.problem is not None
     rows = places(site, filters, every, reduced_precision)
     rows = only(site.store, rows, generalises or None, robust or None)
@@ -153,7 +153,7 @@ def leaderboard_page(
 
 
 def places(site: Site, filters: Filters, every: bool = False, reduced_precision: bool = False) -> tuple[LeaderboardRow, ...]:
-    """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
+    """The places that match. Ranks don't depend on filters, so authors' ranks are computed once."""
     if filters.problem is not None:
         key = ("leaderboard", filters, every, reduced_precision)
         return site.memory.recall(key, lambda: leaderboard(site.store, filters, every=every, reduced_precision=reduced_precision))
@@ -203,7 +203,7 @@ def _share(key: str, title: str, value: Callable[[OverallRow], float | None]) ->
 
 
 def _record(board: OverallBoard, row: OverallRow) -> dict[str, Any]:
-    """A row of the CSV."""
+    """One row of the CSV."""
     told: dict[str, Any] = {"case": board.case, "device_name": board.device_name, "tasks": board.tasks}
     told |= {"rank": row.rank, "author": row.author}
     told |= {"attempted": row.attempted, "samples": row.samples, "solved": row.solved, "reduced": row.reduced}

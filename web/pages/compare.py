@@ -19,13 +19,13 @@ from web.site import BadRequestError, PageContent, Site, SiteOf, figure, moment,
 
 router = APIRouter()
 COUNTERPARTS = {"best": best_other, "previous": previous}
-"""What can stand in the place of a number: the best of the other one's board, and the one before it by its author."""
+"""Words in place of a number: the best on the other evaluation's board, and the previous one by its author."""
 NOTHING = {
-    "best": "Nothing else is ranked on the board of evaluation {number} yet.",
+    "best": "No other evaluation is ranked on the board of evaluation {number} yet.",
     "previous": "There is no evaluation before {number} by the same author on the same problem.",
 }
 PLAIN = {"generalises": "untested", "robust": "untested", "precision": "own", "protocol": "the device's default"}
-"""What is not worth a line where both have it."""
+"""Values that are not shown if both sides have them."""
 Chosen = Annotated[str, Query(max_length=MAX_NAME)]
 
 
@@ -37,18 +37,18 @@ class Comparison:
     right: StoredEvaluation
     ratio: Ratio | None
     why_not: str
-    """Why their times can't be compared; empty where they can."""
+    """Why their times can't be compared; empty if they can."""
     facts: tuple[tuple[str, str, str], ...]
-    """What there is to say of each side, by name; of both nothing is left out."""
+    """The values of both sides, by name."""
     steps: tuple[Step, ...]
-    """From the left source to the right one."""
+    """Steps from the left source to the right one."""
     parts: tuple[Part, ...]
-    """What is shown of both sources."""
+    """The shown parts of both sources."""
     same_source: bool
     exact: bool
-    """Whether the difference of the sources was found in time."""
+    """Whether the comparison of the sources was finished in time."""
     lines_left_out: int
-    """Of both sources."""
+    """Lines of the sources that are not compared."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class ComparePage(PageContent):
 
     left: str
     right: str
-    """What the form has: a number, or nothing."""
+    """Text of the form's field: a number, a word, or nothing."""
     nothing: str
-    """Why there is nothing to compare with; empty where there is."""
+    """Why there is nothing to compare with; empty if there is."""
     comparison: Comparison | None
 
 
@@ -70,7 +70,7 @@ def compare_page(site: SiteOf, left: Chosen = "", right: Chosen = "") -> Compare
     numbers = {"left": _number("left", left), "right": _number("right", right)}
     known = {name: find(site, number) for name, number in numbers.items() if isinstance(number, int)}
     if not known:
-        raise BadRequestError("One side has to be the number of an evaluation, as in /compare?left=best&right=12.")
+        raise BadRequestError("At least one side must be an evaluation's number, as in /compare?left=best&right=12.")
     for name, other in (("left", "right"), ("right", "left")):
         word = numbers[name]
         if isinstance(word, str):
@@ -85,26 +85,26 @@ def compare_page(site: SiteOf, left: Chosen = "", right: Chosen = "") -> Compare
 
 
 def _number(name: str, text: str) -> int | str:
-    """Of an evaluation, or the word for one. Raises BadRequestError."""
+    """Parse an evaluation's number, or a word for one. Raises BadRequestError."""
     if text in COUNTERPARTS:
         return text
-    # A longer number is none that a column holds.
+    # A longer number is too large for a column.
     if not text.isdecimal() or len(text) > 18:
         words = " or ".join(COUNTERPARTS)
         raise BadRequestError(
-            f"{name}: {text!r} is no number of an evaluation, and not {words}. An address looks like /compare?left=3&right=12."
+            f"{name}: {text!r} is not an evaluation's number, nor {words}. Example of an address: /compare?left=3&right=12."
         )
     return int(text)
 
 
 def _compared(site: Site, left: StoredEvaluation, right: StoredEvaluation) -> Comparison:
-    """Raises BadRequestError where they are of different problems."""
+    """Raises BadRequestError if they are of different problems."""
     problems = [side.result.problem for side in (left, right)]
     if problems[0] != problems[1]:
         words = " and ".join(
             f"{side.id} is of {problem or 'no known problem'}" for side, problem in zip((left, right), problems, strict=True)
         )
-        raise BadRequestError(f"Two evaluations of one problem can be compared, but {words}. A problem's page lists its submissions.")
+        raise BadRequestError(f"Only evaluations of one problem can be compared, but {words}. A problem's page lists its submissions.")
     sides = timed(site.store, left.id, right.id)
     texts = [plain_block(side.source).removesuffix("\n").split("\n") for side in (left, right)]
     shown = [text[:MAX_LINES] for text in texts]
@@ -138,7 +138,7 @@ def _facts(
 
 
 def _told(result: Result, known: TimedEvaluation) -> dict[str, str]:
-    """What there is to say of one side, by name; an empty text where there is nothing."""
+    """The values of one side, by name; empty texts for missing ones."""
     evidence, best = result.evidence, result.best_baseline
     speedup = figure(known.speedup)
     if known.speedup_low != known.speedup_high:
@@ -165,7 +165,7 @@ def _told(result: Result, known: TimedEvaluation) -> dict[str, str]:
 
 
 def _value(site: Site, found: Comparison) -> dict[str, Any]:
-    """The JSON: the evaluations in short, the ratio, and the stretches of lines that differ, counted from 0."""
+    """The JSON: short records of both evaluations, the ratio, and the ranges of lines that differ, counted from 0."""
     sides = timed(site.store, found.left.id, found.right.id)
     return {
         "left": sides[found.left.id],

@@ -1,4 +1,4 @@
-"""One evaluation: the verdict and all that it rests on."""
+"""One evaluation: the verdict and its evidence."""
 
 import json
 import re
@@ -28,30 +28,30 @@ from web.site import NotFoundError, PageContent, Site, SiteOf, page
 
 router = APIRouter()
 MAX_LINES = 5000
-"""Lines of source that are shown; all of it is in the JSON."""
+"""Maximum lines of source that are shown; the JSON has all."""
 LINES_BEFORE = 8
-"""Lines above the one that matters, in sight at first."""
+"""Lines shown above the important one at first."""
 MAX_REMARKS = 500
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
 _CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _TO_DO = "what to do"
 _IN_HEAD = ("verdict", "cause", "meaning", _TO_DO)
-"""Parts of the feedback that the head of the page says."""
+"""Parts of the feedback that are in the head of the page."""
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What is said at a line."""
+    """A remark at a line."""
 
     kind: str
-    """Severity of a compiler's message, tool of compute-sanitizer, `verdict` or `exception`."""
+    """The severity of a compiler's message, a tool of compute-sanitizer, `verdict` or `exception`."""
     text: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of what was handed in."""
+    """One line of the submission."""
 
     number: int
     html: Markup
@@ -76,9 +76,9 @@ class EvaluationPage(PageContent):
     has_clock_trace: bool
     has_roofline: bool
     to_do: tuple[str, ...]
-    """What the feedback advises."""
+    """The feedback's advice."""
     advice: tuple[Section, ...]
-    """The feedback, but for what the head of the page says."""
+    """The feedback, without the parts in the head of the page."""
     verdict_line: int | None
     """The line that caused the verdict."""
     class_line: int | None
@@ -88,13 +88,13 @@ class EvaluationPage(PageContent):
     rerun: str
     """A command that judges it again."""
     command: str | None
-    """The command that this came from."""
+    """The run's command."""
     foreign: int
-    """How many verdicts of other harnesses there are on the submission."""
+    """Number of verdicts of other harnesses on the submission."""
 
     @property
     def first_shown(self) -> int | None:
-        """The line that the source begins with at first: a little before the one that caused the verdict, or before `ModelNew`."""
+        """The first visible line of the source: a little above the line that caused the verdict, or above `ModelNew`."""
         line = self.verdict_line or self.class_line
         return line and max(line - LINES_BEFORE, self.evidence.first_line)
 
@@ -139,7 +139,7 @@ def find(site: Site, number: int) -> StoredEvaluation:
 
 
 def rerun_command(result: Result) -> str:
-    """What judges the submission again, in the folder where it was judged first."""
+    """The command that judges the submission again, in the folder where it was judged first."""
     bundled = _IN_BUNDLE.fullmatch(result.submission)
     words = ["python", "pipeline.py", bundled[1] if bundled else result.submission, "--rerun"]
     options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
@@ -166,7 +166,7 @@ def _lines(site: Site, stored: StoredEvaluation, told: Feedback, code: str) -> I
 
 
 def _remarks(result: Result, told: Feedback) -> dict[int, list[Remark]]:
-    """By line of what was handed in; the same message of several compilers once."""
+    """Remarks by line of the submission; the same message of several compilers appears once."""
     found: dict[int, list[Remark]] = defaultdict(list)
     diagnostics = [item for build in result.evidence.builds for item in build.diagnostics if item.source_line is not None]
     for item in diagnostics[:MAX_REMARKS]:

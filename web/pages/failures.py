@@ -19,17 +19,17 @@ router = APIRouter()
 
 @dataclass(frozen=True)
 class FailuresPage(PageContent):
-    """What went wrong, how often, and when."""
+    """Failures: categories, counts, and times."""
 
     fields: tuple[Field, ...]
     failures: Failures
     table: Table[CategoryCount]
     unknown: str | None
-    """What is wrong with a filter that nothing fits."""
+    """Message about an unknown filter value, if nothing matches."""
     stretches: Mapping[datetime, Mapping[Category, int]]
-    """Evaluations that began from that moment on, history included."""
+    """Evaluations by the interval in which they began, history included."""
     categories: tuple[Category, ...]
-    """Those that occur, most frequent first."""
+    """Categories that occur, most frequent first."""
     infos: Mapping[Category, CategoryInfo]
 
 

@@ -1,7 +1,7 @@
-"""Taking results in over the network: the one thing that can be written here, and only with a token that its owner gave out.
+"""Imports results over the network. Nothing else can be written here, and it needs a token from the owner.
 
-The token travels in the `Authorization` header. A browser never sends that on its own, and a page of another origin can't make it, so that
-no website can have a visitor's browser write here.
+The token travels in the `Authorization` header. A browser never sends it on its own, and a page of another origin can't add it. So
+no website can make a visitor's browser write here.
 """
 
 import hmac
@@ -27,19 +27,19 @@ from web.site import JSON, of_request
 
 router = APIRouter()
 MAX_BYTES = 1 << 30
-"""Of one request; more comes in several."""
+"""Maximum bytes of one request; more takes several."""
 SHORTEST = 16
-"""Characters of a token: what nobody guesses in a lifetime, where they are drawn at random."""
+"""Minimum characters of a token: so many random ones can't be guessed."""
 _SCHEME = "bearer"
 _TURN = threading.Lock()
 
 
 class TokenError(Exception):
-    """A file is no good as the place of a token; the message says why."""
+    """The token's file can't be used; the message says why."""
 
 
 def read_token(path: Path) -> str:
-    """The token in a file, which is made with a new one where there is none. Raises TokenError."""
+    """Read the token in a file. A missing file is created with a new token. Raises TokenError."""
     try:
         if not path.exists():
             path.touch(0o600, exist_ok=False)
@@ -47,20 +47,20 @@ def read_token(path: Path) -> str:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), encoding="ascii") as file:
             status = os.fstat(file.fileno())
             if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise TokenError(f"{path} can be read by others than its owner: chmod 600 {path}")
+                raise TokenError(f"{path} can be read by other users: chmod 600 {path}")
             if status.st_uid != os.geteuid():
-                raise TokenError(f"{path} is another user's, who knows what it holds: remove it, and one is made.")
+                raise TokenError(f"{path} belongs to another user, who can read it. Remove it, and a new one is made.")
             token = file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "it is not ASCII"
         raise TokenError(f"{path} can't be used for a token: {cause}.") from error
     if len(token) < SHORTEST or not token.isprintable() or " " in token:
-        raise TokenError(f"{path} holds no token: one word of at least {SHORTEST} characters. Remove it, and one is made.")
+        raise TokenError(f"{path} holds no token: one word of at least {SHORTEST} characters. Remove it, and a new one is made.")
     return token
 
 
 class ImportRefusedError(Exception):
-    """Why a request is not done."""
+    """The request is refused; the message and the status say why."""
 
     def __init__(self, status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -68,11 +68,11 @@ class ImportRefusedError(Exception):
 
 
 def _permitted(request: Request, authorization: Annotated[str, Header()] = "") -> None:
-    """Raises RefusedError, before anything of the body has been read."""
+    """Check the token before the body is read. Raises RefusedError."""
     scheme, _, given = authorization.partition(" ")
     wanted: str = request.app.state.token
     if scheme.lower() != _SCHEME or not hmac.compare_digest(given.strip().encode(), wanted.encode()):
-        text = "Results are taken from those who have the token alone: send `Authorization: Bearer TOKEN`."
+        text = "Importing results needs the token: send `Authorization: Bearer TOKEN`."
         raise ImportRefusedError(HTTPStatus.UNAUTHORIZED, text, {"WWW-Authenticate": "Bearer"})
     told = request.headers.get("content-length", "0")
     if told.isdecimal() and int(told) > MAX_BYTES:
@@ -81,7 +81,7 @@ def _permitted(request: Request, authorization: Annotated[str, Header()] = "") -
 
 @router.post("/import", dependencies=[Depends(_permitted)])
 async def take(request: Request) -> Response:
-    """Stores the evaluations in the body, lines as `python -m db export --format json` writes them; those already stored are left out."""
+    """Stores the evaluations in the body, lines as `assay export --format json` writes them; those already stored are left out."""
     with tempfile.NamedTemporaryFile(prefix="assay-import-") as file:
         await _receive(request, file)
         read, added = await run_in_threadpool(_import, of_request(request).store, Path(file.name))
@@ -89,7 +89,7 @@ async def take(request: Request) -> Response:
 
 
 async def _receive(request: Request, file: IO[bytes]) -> None:
-    """Raises RefusedError."""
+    """Read the body. Raises RefusedError."""
     size = 0
     async for part in request.stream():
         size += len(part)
@@ -100,7 +100,7 @@ async def _receive(request: Request, file: IO[bytes]) -> None:
 
 
 def _import(store: Store, path: Path) -> tuple[int, int]:
-    """Raises RefusedError for what can't be read, and where the database takes nothing."""
+    """Raises RefusedError if the lines can't be read or the database can't be written."""
     try:
         with _TURN:
             return import_lines(store, path, "body")
@@ -114,5 +114,5 @@ def _too_large() -> ImportRefusedError:
 
 
 def refusal(_request: Request, error: Any) -> Response:
-    """The answer to a request that is not done."""
+    """The answer to a refused request."""
     return Response(dump({"error": str(error)}), status_code=error.status, media_type=JSON, headers=error.headers)

@@ -1,4 +1,4 @@
-"""The evaluations themselves: all of them, or those that fit, sorted by any column, a part at a time."""
+"""The list of evaluations: all, or those that match, sorted by any column, in pages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from web.tables import PAGE_ROWS, Column, Table, is_descending, ordered_table
 
 router = APIRouter()
 _BATCH = 5000
-"""Evaluations that are read at once for the CSV."""
+"""Evaluations read at once for the CSV."""
 
 
 @dataclass(frozen=True)
 class EvaluationsPage(PageContent):
-    """Evaluations that fit."""
+    """Evaluations that match the filters."""
 
     fields: tuple[Field, ...]
     table: Table[EvaluationSummary]
     filtered: bool
     """Whether any filter is set."""
     unknown: str | None
-    """What is wrong with a filter that nothing fits."""
+    """Message about an unknown filter value, if nothing matches."""
 
 
 COLUMNS: tuple[Column[EvaluationSummary], ...] = (
@@ -45,7 +45,7 @@ COLUMNS: tuple[Column[EvaluationSummary], ...] = (
     Column("run", "run", lambda row: row.run_id, numeric=True, best_first=True, kind="run", minor=True),
     Column("started", "started, UTC", lambda row: row.started_at, best_first=True, kind="moment", minor=True),
 )
-"""Sorted by what `db.queries.timeline` sorts by."""
+"""Columns by which `db.queries.timeline` can sort."""
 
 
 @page(router, "/evaluations", "evaluations.html")
@@ -80,7 +80,7 @@ def evaluations_page(
 
 
 def listed(site: Site, choice: Choice, sort: str | None, order: str | None, number: int) -> Table[EvaluationSummary]:
-    """A part of the evaluations that fit; the last one where `number` is beyond it. The newest come first where nothing is said."""
+    """Page `number` of the evaluations that match, or the last page if there are fewer. Default order: newest first."""
     descending = is_descending(COLUMNS, sort, order) if sort else True
     total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
     if total and not ids:
@@ -90,7 +90,7 @@ def listed(site: Site, choice: Choice, sort: str | None, order: str | None, numb
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
-    """All evaluations that fit, read some at a time when they are asked for."""
+    """All evaluations that match, read in chunks on demand."""
     total, _ = site.timeline.page(choice, 0)
     descending = is_descending(COLUMNS, sort, order) if sort else True
     _, ids = site.timeline.page(choice, total, 0, sort, descending=descending)
@@ -100,12 +100,12 @@ def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> It
 
 def _in_order(site: Site, ids: list[int]) -> list[EvaluationSummary]:
     found = {row.evaluation_id: row for row in of_ids(site.store, ids)}
-    # One that was removed meanwhile is left out.
+    # An evaluation removed meanwhile is left out.
     return [found[number] for number in ids if number in found]
 
 
 def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:
-    """Names of submissions are sorted only where they are few enough, and the run is not told where there is one alone."""
+    """The columns. Names of submissions are sortable only if they are few enough; the run is left out if only one is listed."""
     shown = (column for column in COLUMNS if column.key != "run" or choice.run_id is None)
     return tuple(replace(column, sortable=False) if column.key == "submission" and total > MOST_NAMED else column for column in shown)
 

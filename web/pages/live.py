@@ -1,7 +1,7 @@
-"""Runs, and what comes of them while they work: server-sent events, from what a pipeline has stored.
+"""Runs and their new evaluations, as server-sent events made from the database.
 
-A pipeline stores each result before it tells of it, and how many there are to be as far as it knows, so that whoever looks at the database
-sees a run grow towards its end.
+A run stores each result before it reports it, and its expected number of results as far as it knows. So readers of the database can
+follow its progress.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ router = APIRouter()
 SHOWN_RUNS = 15
 SHOWN_ARRIVALS = 40
 LOOK_S = 1.0
-"""How often a stream looks for something new."""
+"""Seconds between a stream's looks for news."""
 BEAT_S = 15.0
-"""How often a stream says that it is alive, where there is nothing new."""
+"""Seconds between keep-alive messages of a stream without news."""
 MAX_STREAMS = 50
 
 
@@ -77,7 +77,7 @@ async def events(
     after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """What is stored from now on, or after an evaluation; a browser that comes back names the last one that it has seen."""
+    """Stream what is stored from now on, or after an evaluation: a browser that reconnects names the last one it has seen."""
     state = request.app.state
     if state.streams >= MAX_STREAMS:
         return Response("Too many streams are open.\n", status_code=503, media_type="text/plain", headers={"Retry-After": "30"})
@@ -110,7 +110,7 @@ async def _stream(request: Request, after: int | None) -> AsyncIterator[str]:
 
 
 class Follower:
-    """Tells what has come since it was last asked. Raises StoreError where the database can't be read."""
+    """Finds what is new since it was last asked. Raises StoreError if the database can't be read."""
 
     def __init__(self, store: Store, after: int | None) -> None:
         self._store = store
@@ -121,7 +121,7 @@ class Follower:
         self._known: tuple[Any, ...] | None = None
 
     def news(self) -> str | None:
-        """JSON of the last runs and of new evaluations, newest first; None where nothing has changed."""
+        """JSON of the last runs and the new evaluations, newest first; None if nothing has changed."""
         last = newest(self._store)
         if last > self._counted_up_to:
             for number, counts in came_between(self._store, self._counted_up_to, last).items():

@@ -1,4 +1,4 @@
-"""The charts of the pages, each at an address of its own, in `theme` light or dark."""
+"""The pages' charts. Each has its own address, and a light and a dark `theme`."""
 
 from collections.abc import Callable, Hashable
 from typing import Annotated
@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
 from db.output.plot_roofline import roofline, roofline_figure
+from db.output.plot_workloads import workloads_figure
 from db.queries.curves import Speedups, best_speedups
 from db.queries.progress import author_progress, problem_progress
 from web import charts
@@ -22,7 +23,7 @@ router = APIRouter()
 def progress_of_problem(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
     found = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
     if not found:
-        raise NotFoundError(f"Nothing is ok for {name!r}.")
+        raise NotFoundError(f"{name!r} has no correct results.")
     told = "; ".join(f"{board.case or 'no case'} on {board.device_name}: up to {board.best[-1].speedup:.3g}" for board in found)
     title = f"Speedups of {name} over time"
     return _picture(site, ("problem", name), theme, lambda: charts.problem_progress(found), title, f"The best so far, by board. {told}.")
@@ -32,7 +33,7 @@ def progress_of_problem(site: SiteOf, name: Annotated[str, Query(max_length=MAX_
 def progress_of_author(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
     found = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
     if not found:
-        raise NotFoundError(f"Nothing of {name!r} is ok.")
+        raise NotFoundError(f"{name!r} has no correct results.")
     told = "; ".join(f"{setting.case or 'no case'} on {setting.device_name}: up to {setting.means[-1][1]:.3g}" for setting in found)
     title = f"Speedups of {name} over time"
     return _picture(site, ("author", name), theme, lambda: charts.author_progress(found), title, f"The mean of the best so far. {told}.")
@@ -72,7 +73,7 @@ def samples(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
 def clock(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     states = find(site, number).result.evidence.device_states
     if not charts.traces(states):
-        raise NotFoundError(f"The device's clock was not followed in evaluation {number}.")
+        raise NotFoundError(f"The device's clock was not recorded in evaluation {number}.")
     return _picture(
         site, ("clock", number), theme, lambda: charts.clock(states), f"Clock and power of the device during evaluation {number}"
     )
@@ -89,16 +90,26 @@ def roofline_of(site: SiteOf, number: Number, theme: Theme = "light") -> Respons
     profile = find(site, number).result.evidence.profile
     found = roofline(profile) if profile is not None else None
     if found is None:
-        raise NotFoundError(f"There is no roofline of evaluation {number}.")
+        raise NotFoundError(f"Evaluation {number} has no roofline.")
     return _picture(site, ("roofline", number), theme, lambda: roofline_figure(found), f"Roofline of evaluation {number} and its reference")
 
 
+@router.get("/evaluation/{number:int}/workloads.svg")
+def workloads(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
+    timing = find(site, number).result.evidence.timing
+    if timing is None or not timing.workloads:
+        raise NotFoundError(f"Evaluation {number} has only one case.")
+    return _picture(
+        site, ("workloads", number), theme, lambda: workloads_figure(timing), f"Speedup of evaluation {number} over the size of its inputs"
+    )
+
+
 def _speedups(site: Site, filters: FiltersOf, reduced_precision: bool) -> Speedups:
-    """Of the board of a case and device. A filter that is left out is that of what has neither."""
+    """Best speedups on the board of a case and device. An omitted filter selects the board without a case or device."""
     found = best_speedups(site.store, filters, reduced_precision=reduced_precision)
     fitting = [board for board in found if board.case == filters.case and board.device_name == (filters.device or "")]
     if not fitting:
-        raise NotFoundError("Nobody was judged there.")
+        raise NotFoundError("No evaluations match.")
     return fitting[0]
 
 

@@ -1,4 +1,4 @@
-"""The list of problems, and the page of one: its text, cases, least time, ranking, and how its best speedups came up."""
+"""The list of problems, and the page of one: its text, cases, minimum time, ranking, and best speedups over time."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -23,12 +23,12 @@ from web.tables import Column, Table, table
 
 router = APIRouter()
 TOP_ROWS = 10
-"""Places of a board that a problem's page shows."""
+"""Maximum places of a board on a problem's page."""
 
 
 @dataclass(frozen=True)
 class ListedProblem:
-    """A problem in the list: what its text says, and how it was answered (`db.queries.problems.ProblemSummary`)."""
+    """A problem in the list: its description, and its results (`db.queries.problems.ProblemSummary`)."""
 
     name: str
     description: str = ""
@@ -54,7 +54,7 @@ class ProblemsPage(PageContent):
 
 @dataclass(frozen=True)
 class ProblemBoard:
-    """A board of the problem."""
+    """One board of the problem."""
 
     case: str | None
     device_name: str
@@ -62,16 +62,16 @@ class ProblemBoard:
     protocol: str | None
     """None for the device's default."""
     rows: tuple[LeaderboardRow, ...]
-    """The first ones."""
+    """The first places."""
     places: int
     floor: FloorEvidence | None
-    """The least time that a call can take there, as the judge of one of the best found it."""
+    """The minimum time of a call, from the best evaluation that has one."""
     light: LightEvidence | None
-    """The speed of light there, likewise."""
+    """The speed of light, from the best evaluation that has one."""
     generality: dict[int, str]
-    """Whether those that are shown are right in other shapes too, by the evaluation's id."""
+    """`generalises` of the shown places, by evaluation id."""
     robustness: dict[int, str]
-    """The same on inputs of other distributions."""
+    """`robust` of the shown places, by evaluation id."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,15 @@ class ProblemPage(PageContent):
 
     listed: ListedProblem
     version: Version
-    """The one that counts."""
+    """The version that counts."""
     older: tuple[Version, ...]
     boards: tuple[ProblemBoard, ...]
     progress: tuple[BoardProgress, ...]
     failures: Failures
     has_reduced: bool
-    """Whether something is right by reduced precision, which is ranked on request."""
+    """Whether there are results of reduced precision, which are ranked on request."""
     source: tuple[Markup, ...]
-    """Lines of the version's text as HTML; none where it is not known."""
+    """Lines of the version's text as HTML; empty if it is not known."""
 
 
 COLUMNS: tuple[Column[ListedProblem], ...] = (
@@ -119,11 +119,11 @@ def listed(site: Site) -> tuple[ListedProblem, ...]:
 def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> ProblemPage:
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
-        raise NotFoundError(unknown_name(site, Filters(problem=name)) or f"Problem {name!r} was never loaded, so there is nothing to show.")
+        raise NotFoundError(unknown_name(site, Filters(problem=name)) or f"Problem {name!r} was never loaded: there is nothing to show.")
     ranked = [leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name)]
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
     progress = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
-    # Of a large database the list may be some moments old, and the problem new.
+    # In a large database the cached list may be older than the problem.
     summary = next((problem for problem in listed(site) if problem.name == name), ListedProblem(name))
     counts = failures(site.store, Filters(problem=name))
     return ProblemPage(
@@ -161,7 +161,7 @@ def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[ProblemBoard]:
 
 
 def _board(site: Site, rows: list[LeaderboardRow]) -> ProblemBoard:
-    """The floor and the speed of light are those of the best that has one."""
+    """One board. Its floor and speed of light come from the best evaluation that has them."""
     floor: FloorEvidence | None = None
     light: LightEvidence | None = None
     for evidence in _evidence(site, rows[:TOP_ROWS]):

@@ -16,7 +16,7 @@ from web.tables import Column, Table, table
 
 router = APIRouter()
 RUNS = 30
-"""Runs that are listed at once."""
+"""Runs on one page."""
 UNCHANGED = "unchanged"
 RunNumber = Annotated[int | None, Query(ge=1, le=MAX_ID)]
 
@@ -27,9 +27,9 @@ class RunsPage(PageContent):
 
     rows: tuple[Run, ...]
     statuses: tuple[str, ...]
-    """Those that any of the runs has."""
+    """Statuses that any of these runs has."""
     older: int | None
-    """The next page has runs before this one; None where there are none."""
+    """Number of the run before which the next page starts; None on the last page."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RunComparisonPage(PageContent):
     comparison: RunComparison
     fields: tuple[Field, ...]
     show: str
-    """The outcome that is shown; `all`, or empty for all but what is unchanged."""
+    """The outcome shown; `all`, or empty for all but `unchanged`."""
     table: Table[ComparedSubmission]
 
 
@@ -58,7 +58,7 @@ COLUMNS: tuple[Column[ComparedSubmission], ...] = (
 
 @page(router, "/runs", "runs.html")
 def runs_page(site: SiteOf, before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None) -> RunsPage:
-    # A run that ends has another end then, but no new evaluation.
+    # The end of a run changes the page without a new evaluation.
     heads = runs(site.store, RUNS + 1, counted=False, before=before)
     key = ("runs", tuple((head.id, head.finished_at, head.expected, head.skipped) for head in heads))
     rows = site.memory.recall(key, lambda: runs(site.store, RUNS + 1, before=before))
@@ -79,14 +79,14 @@ def run_comparison_page(
     order: Name = None,
     number: PageNumber = 1,
 ) -> RunComparisonPage:
-    """Of the last two runs, where none is named."""
+    """Two runs side by side; by default the last two."""
     if left is None and right is None:
         last = runs(site.store, 2, counted=False)
         if len(last) < 2:
             raise NotFoundError("There are no two runs to compare yet.")
         right, left = (head.id for head in last)
     if left is None or right is None:
-        raise BadRequestError("Two runs are compared, as in /runs/compare?left=1&right=2. Choose them at /runs.")
+        raise BadRequestError("Name two runs, as in /runs/compare?left=1&right=2, or choose them at /runs.")
     if left == right:
         raise BadRequestError(f"Both sides are run {left}. Choose two runs at /runs.")
     chosen = Filters(problem=filters.problem, author=filters.author)
@@ -105,7 +105,7 @@ def run_comparison_page(
 
 
 def _record(row: ComparedSubmission) -> dict[str, Any]:
-    """A line of the CSV."""
+    """One row of the CSV."""
     names = ("outcome", "submission", "block", "author", "problem", "case", "same_source", "ratio", "ratio_low", "ratio_high")
     of_side = ("evaluation_id", "status", "category", "device_name", "runtime_ms", "speedup", "speedup_low", "speedup_high")
     sides = {"left": row.left, "right": row.right}

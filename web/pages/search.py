@@ -1,4 +1,4 @@
-"""One box for everything: problems, submissions, authors, runs, evaluations by number, and categories."""
+"""The search page: problems, submissions, authors, runs, evaluations by number, and categories."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from web.site import PageContent, SiteOf, page
 
 router = APIRouter()
 SHOWN = 20
-"""Names of each kind that are shown; who looks for others types more of them."""
+"""Maximum names shown of each kind; typing more letters finds others."""
 
 
 @dataclass(frozen=True)
 class SearchPage(PageContent):
-    """What fits, grouped by kind."""
+    """The matches, by kind."""
 
     text: str
     found: Found

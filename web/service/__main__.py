@@ -1,4 +1,4 @@
-"""`python -m web.service` takes submissions over HTTP and judges them; `python -m web.service token …` makes and revokes tokens."""
+"""`assay service` accepts submissions over HTTP and judges them; `assay service token …` makes, lists and revokes tokens."""
 
 import argparse
 import logging
@@ -20,7 +20,7 @@ MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[servic
 
 
 def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
-    """Serves until it is stopped, or looks after tokens. Returns the exit code: 0, or 2 where it can't be done."""
+    """Serves until it is stopped, or manages tokens. Returns the exit code: 0, or 2 if the command can't be carried out."""
     from configuration.options import use_file
     from db.address import Address
     from db.error import StoreError
@@ -58,11 +58,11 @@ def _serve(store: "Store", options: argparse.Namespace) -> int:
     try:
         listener = listening(options.host, options.port)
     except OSError as error:
-        return _refuse(f"{options.host}, port {options.port}, can't be listened on: {error.strerror or error}. Name others.")
+        return _refuse(f"{options.host}, port {options.port}, can't be used: {error.strerror or error}. Set --host and --port.")
     with listener:
         host, port = listener.getsockname()[:2]
         address = f"[{host}]" if ":" in host else host
-        _say(plain_line(f"{store.name} takes submissions at http://{address}:{port}/ until Ctrl-C"))
+        _say(plain_line(f"{store.name} accepts submissions at http://{address}:{port}/ until Ctrl-C"))
         store.start_run(["python", "-m", "web.service"])
         serve(options, store, listener)
     return 0
@@ -74,11 +74,11 @@ def _token(store: "Store", options: argparse.Namespace) -> int:
 
     if options.action == "new":
         if tokens.Scope.REFERENCE in options.scope:
-            sys.stderr.write("Whoever has this token can run any code on this machine as the service's user.\n")
+            sys.stderr.write("Warning: this token's holder can run any code on this machine as the service's user.\n")
         _say(tokens.make(store, options.author, options.scope, options.quota, options.rate))
         return 0
     if options.action == "revoke":
-        return 0 if tokens.revoke(store, options.id) else _refuse(f"There is no token {options.id} that is not revoked.")
+        return 0 if tokens.revoke(store, options.id) else _refuse(f"No valid token has the id {options.id}.")
     for each in tokens.every(store):
         quota = "any number" if each.per_day is None else f"{each.per_day}/day"
         rate = "any number" if each.per_minute is None else f"{each.per_minute}/min"

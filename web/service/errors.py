@@ -1,4 +1,4 @@
-"""What is answered in place of what was asked for: one form for all errors."""
+"""The service's error answers, all of one form."""
 
 import json
 import logging
@@ -17,21 +17,21 @@ from web.service.answers import ErrorBody
 
 MAX_DETAILS = 20
 MAX_ERRORS = 1000
-"""With more, none of them is told."""
+"""With more errors than this, only their number is told."""
 MAX_PLACE = 200
-"""Characters of a field's name that are told; it may be the caller's invention."""
+"""Maximum characters of a field's name in a message; the caller may have invented it."""
 DATABASE_PAUSE_S = 5
-"""What is told to wait where the database is gone."""
+"""Seconds to wait, as told to callers, while the database can't be used."""
 log = logging.getLogger(__name__)
 
 _OF_STATUS = {
     HTTPStatus.NOT_FOUND: ("not_found", "There is no such address."),
-    HTTPStatus.METHOD_NOT_ALLOWED: ("method_not_allowed", "This address does not know that method."),
+    HTTPStatus.METHOD_NOT_ALLOWED: ("method_not_allowed", "This address does not support that method."),
 }
 
 
 class RefusedError(Exception):
-    """Why a request is not done."""
+    """The service refuses a request; the message and the status say why."""
 
     def __init__(
         self, status: HTTPStatus, code: str, message: str, details: Sequence[str] = (), headers: Mapping[str, str] | None = None
@@ -42,12 +42,12 @@ class RefusedError(Exception):
 
 
 def invalid(error: ValidationError | RequestValidationError) -> RefusedError:
-    """The refusal of what a model does not take."""
+    """The refusal of a request that fails its model's validation."""
     if isinstance(error, ValidationError) and error.error_count() > MAX_ERRORS:
-        details = [f"There are {error.error_count():,} things wrong with it."]  # to list millions would take seconds and gigabytes
+        details = [f"It has {error.error_count():,} errors."]  # to list millions would take seconds and gigabytes
     else:
         details = [_detail(item) for item in error.errors()]
-    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "The request is not as it should be.", details)
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "The request is invalid; see `details`.", details)
 
 
 def _detail(item: Any) -> str:
@@ -56,18 +56,18 @@ def _detail(item: Any) -> str:
 
 
 def retry_after(seconds: float) -> dict[str, str]:
-    """The header that says when to come again: whole seconds, at least one."""
+    """The header `Retry-After`: whole seconds, at least one."""
     return {"Retry-After": str(max(1, int(-(-seconds // 1))))}
 
 
 def answer(refusal: RefusedError) -> Response:
-    """The answer to a request that is not done."""
+    """The answer to a refused request."""
     text = json.dumps({"error": refusal.body.model_dump()})
     return Response(text, status_code=refusal.status, media_type="application/json", headers=refusal.headers)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have every error of the application answered in the one form."""
+    """Answer every error of the application in the one form."""
 
     def refused(_request: Request, error: Any) -> Response:
         return answer(error)
@@ -90,7 +90,7 @@ def add_handlers(app: FastAPI) -> None:
 
     def unforeseen(_request: Request, error: Any) -> Response:
         log.error("a request could not be answered", exc_info=error)
-        return answer(RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "A fault of the service's."))
+        return answer(RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "Internal error."))
 
     app.add_exception_handler(RefusedError, refused)
     app.add_exception_handler(RequestValidationError, not_valid)
@@ -101,6 +101,6 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def unavailable() -> RefusedError:
-    """What is said where the database can't be used; why is the operator's to know."""
+    """The refusal while the database can't be used. Only the operator learns the reason, from the log."""
     message = "The database can't be used at the moment."
     return RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", message, headers=retry_after(DATABASE_PAUSE_S))

@@ -1,7 +1,7 @@
-"""What is handed in on its way to the queue: checked, and accepted together with whatever else has come meanwhile.
+"""Checks submissions and accepts them into the queue, in batches.
 
-Being on disk is most of what accepting costs, and costs the same for one and for a hundred: so requests that come while one transaction
-is under way share the next.
+Most of the cost of accepting is the write to disk, which costs the same for one request as for a hundred. So requests that arrive while
+one transaction is under way share the next.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from web.service.problems import Inline, ServedProblems
 from web.service.tokens import Grant, Scope
 
 MAX_TOGETHER = 64
-"""Groups in one transaction."""
+"""Maximum groups in one transaction."""
 MAX_TOGETHER_CHARS = 64 << 20
 MAX_LOADING = 4
-"""Threads that may wait for problems to be loaded; the others serve requests that need no loading."""
+"""Maximum threads that wait for problems to load; the others serve requests that need no loading."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Intake:
         pause_s: Callable[[], float],
         wake: Callable[[], None],
     ) -> None:
-        """limit: requests that may wait. longest_s: what each may ask for one call of forward(). pause_s: what to tell those to wait who
-        come when the limit is reached. wake: called after each transaction that may have brought something to be judged."""
+        """limit: maximum requests that wait. longest_s: maximum timeout_s of a request. pause_s: seconds that refused callers are told to
+        wait when the limit is reached. wake: called after each transaction that may have added work."""
         self._requests, self._problems, self._limit, self._pause_s, self._wake = requests, problems, limit, pause_s, wake
         self._longest_s = longest_s
         self._loading = CapacityLimiter(MAX_LOADING)
@@ -60,7 +60,7 @@ class Intake:
         self._writer: asyncio.Task[None] | None = None
 
     async def offer(self, grant: Grant, asked: Any) -> Offer:
-        """What is to be accepted of a submission as it came in JSON. Raises RefusedError."""
+        """The offer for a submission that came as JSON. Raises RefusedError."""
         try:
             submit = asked if isinstance(asked, Submit) else Submit.model_validate(asked)
         except ValidationError as error:
@@ -85,7 +85,7 @@ class Intake:
         )
 
     def _timeout_s(self, options: Options) -> float:
-        """For one call of forward(): what is asked for, or the default as far as the limit lets it. Raises RefusedError."""
+        """Seconds for one call of forward(): the requested number, or the default capped at the limit. Raises RefusedError."""
         if options.timeout_s <= self._longest_s:
             return options.timeout_s
         if "timeout_s" not in options.model_fields_set:
@@ -96,11 +96,11 @@ class Intake:
     async def _check(self, grant: Grant, submit: Submit) -> Inline | None:
         """Raises RefusedError."""
         if submit.options.profile and Scope.PROFILE not in grant.scopes:
-            text = "A profile takes the device for longer than a verdict: that takes the scope profile."
+            text = "A profile holds the device longer than a verdict: it needs the scope profile."
             raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", text)
         if submit.reference is not None:
             if Scope.REFERENCE not in grant.scopes:
-                text = "A problem that comes with its submission runs as trusted code: that takes the scope reference."
+                text = "A problem that comes with its submission runs as trusted code: it needs the scope reference."
                 raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", text)
             inline = Inline.of(submit.reference.source)
             await to_thread.run_sync(self._problems.check_inline, inline, submit.options, limiter=self._loading)
@@ -114,7 +114,7 @@ class Intake:
         return None
 
     async def accept(self, grant: Grant, offers: Sequence[Offer]) -> list[Outcome]:
-        """What becomes of each; on disk when this returns. Raises StoreError."""
+        """Accept or refuse each offer. Accepted ones are on disk when this returns. Raises StoreError."""
         future: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(OfferGroup(grant.author, grant.per_day, tuple(offers)), future))
         if self._writer is None or self._writer.done():
@@ -129,7 +129,7 @@ class Intake:
                 size += sum(len(offer.body) for offer in batch[-1].group.offers)
             try:
                 found = await to_thread.run_sync(self._requests.accept, [each.group for each in batch], self._limit)
-            # Whoever waits has to hear of it, whatever it was.
+            # Report any error to the waiting callers.
             except BaseException as error:
                 for each in batch:
                     if not each.future.done():
@@ -143,18 +143,18 @@ class Intake:
             self._wake()
 
     def refusal(self, grant: Grant, why: RefusalReason) -> RefusedError:
-        """What is said to whoever is refused."""
+        """The error for a refused group."""
         if why is RefusalReason.CONFLICT:
-            return RefusedError(HTTPStatus.CONFLICT, why, "This idempotency key was used for something else.")
+            return RefusedError(HTTPStatus.CONFLICT, why, "This idempotency key was already used for another request.")
         if why is RefusalReason.QUOTA:
-            text = f"The quota of {grant.per_day} submissions a day does not have room for this."
+            text = f"This exceeds the quota of {grant.per_day} submissions a day."
             return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, why, text, headers=retry_after(_until_tomorrow_s()))
-        text = f"At most {self._limit} requests may wait."
+        text = f"The queue is full: at most {self._limit} requests may wait."
         return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, why, text, headers=retry_after(self._pause_s()))
 
 
 def accepted(outcomes: Sequence[Outcome]) -> int:
-    """How many of them are new."""
+    """Number of new requests."""
     return sum(isinstance(outcome, Accepted) and not outcome.replayed for outcome in outcomes)
 
 

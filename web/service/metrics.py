@@ -1,4 +1,4 @@
-"""What a monitoring system reads: Prometheus' text of what this process has done, and of the queue that all processes share."""
+"""Metrics for Prometheus: this process's work, and the queue that all processes share."""
 
 import time
 from collections import deque
@@ -12,29 +12,29 @@ from db.queue.requests import Requests
 from evaluator.results.result import Result
 
 LATELY, LATELY_S = 100, 300.0
-"""By how many of the last results, and how old ones, the rate is told."""
+"""The rate counts the last results: at most this many, and none older than this many seconds."""
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 _CALL_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 60)
 
 
 class _Queue(Collector):
-    """Counts the queue when it is asked. Raises StoreError."""
+    """Counts the queue at each scrape. Raises StoreError."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        depth = GaugeMetricFamily("assay_queue_requests", "Requests that wait, or are being judged, in all processes", labels=["state"])
+        depth = GaugeMetricFamily("assay_queue_requests", "Requests that wait or are being judged, in all processes", labels=["state"])
         for state, count in self._requests.depth().items():
             depth.add_metric([state], count)
         yield depth
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield GaugeMetricFamily("assay_queue_requests", "Requests that wait, or are being judged, in all processes", labels=["state"])
+        yield GaugeMetricFamily("assay_queue_requests", "Requests that wait or are being judged, in all processes", labels=["state"])
 
 
 class Metrics:
-    """The figures of one service process. Safe to share between threads."""
+    """Metrics of one service process. Safe to share between threads."""
 
     def __init__(self, requests: Requests) -> None:
         self._registry = CollectorRegistry()
@@ -44,23 +44,23 @@ class Metrics:
         self._stages = Histogram("assay_stage_seconds", "Time in each stage", ["stage"], buckets=_SECONDS, registry=registry)
         self._durations = Histogram("assay_evaluation_seconds", "Time of whole evaluations", buckets=_SECONDS, registry=registry)
         self._busy = Counter(
-            "assay_device_busy_seconds", "Time in which an evaluation had a device to itself", ["device"], registry=registry
+            "assay_device_busy_seconds", "Time in which an evaluation held a device exclusively", ["device"], registry=registry
         )
-        self._sandbox = Gauge("assay_sandbox_level", "1 for the level that submissions are confined at", ["level"], registry=registry)
-        self._draining = Gauge("assay_draining", "1 while the process takes no submissions because it was told so", registry=registry)
+        self._sandbox = Gauge("assay_sandbox_level", "1 for the sandbox level of submissions", ["level"], registry=registry)
+        self._draining = Gauge("assay_draining", "1 while the process drains: it accepts no submissions", registry=registry)
         self._accepted = Counter("assay_accepted", "Requests accepted", registry=registry)
         self._calls = Histogram("assay_call_seconds", "Time to answer calls", ["call", "status"], buckets=_CALL_SECONDS, registry=registry)
 
         self._lately: deque[float] = deque(maxlen=LATELY)
 
     def rate(self) -> float:
-        """Results in a second, of the last ones; 0 where there were none lately."""
+        """Results per second, over the last ones; 0 if there were none lately."""
         if len(self._lately) < 2 or time.monotonic() - self._lately[-1] > LATELY_S:
             return 0.0
         return (len(self._lately) - 1) / max(time.monotonic() - self._lately[0], 1e-3)
 
     def judged(self, result: Result) -> None:
-        """A result has been stored."""
+        """Note a stored result."""
         self._lately.append(time.monotonic())
         self._verdicts.labels(result.status.value, result.category.value).inc()
         self._durations.observe(result.duration_s)
@@ -70,21 +70,21 @@ class Metrics:
             self._busy.labels(result.device).inc(sum(result.evidence.held_s.values()))
 
     def sandbox(self, level: str) -> None:
-        """The level that the judges have reached."""
+        """Note the judges' sandbox level."""
         self._sandbox.clear()
         self._sandbox.labels(level).set(1)
 
     def draining(self, yes: bool) -> None:
-        """Whether the process takes no submissions."""
+        """Note whether the process drains."""
         self._draining.set(yes)
 
     def accepted(self, count: int) -> None:
         self._accepted.inc(count)
 
     def call(self, name: str, status: int, seconds: float) -> None:
-        """A call has been answered. name: the route's, so that there are few."""
+        """Note an answered call. name: the route's name, since there are few of them."""
         self._calls.labels(name, str(status)).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it. Raises StoreError."""
+        """All metrics as text. Raises StoreError."""
         return generate_latest(self._registry)

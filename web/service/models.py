@@ -1,4 +1,4 @@
-"""What clients send, as pydantic models from which the OpenAPI document follows."""
+"""Clients' requests as pydantic models, from which the OpenAPI document is made."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -10,16 +10,16 @@ from evaluator.problem.declaration import PRECISIONS, PrecisionName
 from evaluator.submission.source import MAX_CODE_BYTES
 
 MAX_BATCH = 1000
-"""Most submissions of one batch, and most ids of one poll."""
+"""Maximum submissions in one batch, and maximum ids in one poll."""
 MAX_WAIT_S = 60.0
 MAX_LISTED = 100
-"""Most evaluations of one answer that lists them."""
+"""Maximum evaluations in one list."""
 DEFAULT_TIMEOUT_S = 60.0
-"""For one call of forward(), as on the command line."""
+"""Default seconds for one call of forward(), as on the command line."""
 DEFAULT_MAX_TIMEOUT_S = DEFAULT_TIMEOUT_S
-"""The longest timeout that a request may ask for, unless the operator sets another limit: the default timeout."""
+"""Default maximum of a request's `timeout_s`: the default timeout. The operator can set another."""
 MAX_TIMEOUT_S = 3600.0
-"""What an operator may let requests ask for."""
+"""Upper limit of the operator's maximum, in seconds."""
 MAX_KEY = 200
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -42,57 +42,57 @@ class ModelNew(nn.Module):
 
 
 class Model(BaseModel):
-    """Unknown fields are refused: a mistyped option must not go unnoticed."""
+    """Base of all requests. Unknown fields are refused, so that a mistyped option is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class State(StrEnum):
-    """Where a request is."""
+    """State of a request."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
-    """A service process has it: it is being judged, or is next."""
+    """A service process has claimed it: it is being judged, or is next."""
     DONE = "done"
     CANCELLED = "cancelled"
 
 
 class Backlog(StrEnum):
-    """What a process that drains does with the queue."""
+    """What a draining process does with the queue."""
 
     LEAVE = "leave"
-    """Nothing: other processes judge it, or this one when it serves again."""
+    """Leave it: other processes judge it, or this one when it serves again."""
     FINISH = "finish"
-    """It goes on to claim until the queue is empty."""
+    """Continue to claim until the queue is empty."""
 
 
 class Options(Model):
-    """How a submission is to be judged; what is left out is as on the command line."""
+    """How to judge a submission. Defaults are those of the command line."""
 
-    case: Name | None = Field(None, description="Which set of shapes; by default `full` on a GPU, `small` on a CPU.")
-    dtype: Precision | None = Field(None, description="Judge in this precision; by default the problem's own.")
-    protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; by default the first of either.")
+    case: Name | None = Field(None, description="Name of a set of shapes; default: `full` on a GPU, `small` on a CPU.")
+    dtype: Precision | None = Field(None, description="Precision to judge in; default: the problem's own.")
+    protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; default: the first of each.")
     baselines: list[Literal["eager", "compile"]] = Field(
-        ["eager"], max_length=2, description="What it is timed beside; `eager` is always among them."
+        ["eager"], max_length=2, description="Baselines to time; `eager` is always one of them."
     )
     shapes: Literal["own", "others", "strict"] = Field(
         "others",
-        description="`own`: asked in its own shapes alone; `others`: asked in others too; `strict`: wrong in others is `incorrect`.",
+        description="`own`: only the case's shapes; `others`: other shapes too; `strict`: wrong in other shapes is `incorrect`.",
     )
-    strict_inputs: bool = Field(False, description="Inputs of every distribution decide, not only the problem's own.")
+    strict_inputs: bool = Field(False, description="Inputs of all distributions decide the verdict, not only the problem's own.")
     profile: bool = Field(
-        False, description="Run Nsight Compute over the kernels of what is correct, after the verdict; needs the scope `profile`."
+        False, description="Profile the kernels of a correct submission with Nsight Compute, after the verdict; needs the scope `profile`."
     )
-    timeout_s: float = Field(DEFAULT_TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
+    timeout_s: float = Field(DEFAULT_TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="Maximum seconds for one call of forward().")
 
     @property
     def precision(self) -> PrecisionName | None:
-        """The precision as the evaluator names it."""
+        """The evaluator's name of the precision."""
         return None if self.dtype is None else PRECISIONS[self.dtype]
 
 
 class Reference(Model):
-    """A problem that travels with its submission. The service runs it as trusted code, so that it takes a scope of its own."""
+    """A problem that comes with its submission. The service runs it as trusted code, so it needs the scope `reference`."""
 
     source: str = Field(
         min_length=1, max_length=MAX_CODE_BYTES, description="Python in KernelBench's form: Model, get_inputs, get_init_inputs."
@@ -103,12 +103,12 @@ _OF_TYPE = {"source": "string", "response": "string", "problem": "string", "refe
 
 
 def _given(*names: str) -> dict[str, Any]:
-    """That these fields are given, in the words of JSON Schema."""
+    """JSON Schema for: these fields are given."""
     return {"required": list(names), "properties": {name: {"type": _OF_TYPE[name]} for name in names}}
 
 
 class Submit(Model):
-    """One submission: either `source` or `response`; and `problem`, `reference`, or a `name` that tells the problem."""
+    """One submission: either `source` or `response`; and `problem`, `reference`, or a `name` that names the problem."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -131,19 +131,19 @@ class Submit(Model):
 
     source: str | None = Field(None, max_length=MAX_CODE_BYTES, description="Python that defines `class ModelNew(nn.Module)`.")
     response: str | None = Field(
-        None, max_length=4 << 20, description="A model's response in Markdown; its final answer is judged, as on the command line."
+        None, max_length=4 << 20, description="A model's response in Markdown; its last `ModelNew` is judged, as on the command line."
     )
     problem: Name | None = Field(None, description="Name of a problem that the service knows (`GET /v1/problems`).")
     reference: Reference | None = Field(None, description="The problem itself; needs the scope `reference`.")
     options: Options = Field(default_factory=Options)  # type: ignore[arg-type]
-    sample_id: int | None = Field(None, ge=0, lt=1 << 63, description="Which sample of the author's it is; kept with the result.")
+    sample_id: int | None = Field(None, ge=0, lt=1 << 63, description="Number of the author's sample; stored with the result.")
     name: Name | None = Field(
         None,
-        description="What to call it, such as `softmax/fused.py`: kept with the request, and with the result as `service/AUTHOR/NAME`. "
-        "Without `problem`, the name or a header comment of the text says which problem it answers, as on the command line.",
+        description="Name, such as `softmax/fused.py`: stored with the request, and with the result as `service/AUTHOR/NAME`. "
+        "Without `problem`, the name or a header comment in the text says which problem it answers, as on the command line.",
     )
     idempotency_key: Key | None = Field(
-        None, description="As the header `Idempotency-Key`, which a batch can't have for each item: the same key is never judged twice."
+        None, description="Same as the header `Idempotency-Key`, for the items of a batch: the same key is never judged twice."
     )
 
     @model_validator(mode="after")
@@ -165,15 +165,15 @@ class Batch(Model):
     items: list[Any] = Field(
         min_length=1,
         max_length=MAX_BATCH,
-        description="Each as in `POST /v1/evaluations`; one that can't be read is refused alone.",
+        description="Each as in `POST /v1/evaluations`. An invalid item is refused without affecting the others.",
         json_schema_extra={"items": {"$ref": "#/components/schemas/Submit"}},
     )
 
 
 class Poll(Model):
-    """Asks after many requests at once."""
+    """A query for many evaluations at once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0123456789abcdef0123456789abcdef"], "wait": 30}]})
 
     ids: list[Id] = Field(min_length=1, max_length=MAX_BATCH)
-    wait: float = Field(0.0, ge=0, le=MAX_WAIT_S, description="Seconds to wait for the first of them to end.")
+    wait: float = Field(0.0, ge=0, le=MAX_WAIT_S, description="Maximum seconds to wait for the first of them to end.")

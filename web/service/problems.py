@@ -23,7 +23,7 @@ from web.service.errors import RefusedError
 from web.service.models import Options, Submit
 
 MAX_INLINE = 256
-"""Problems that came with submissions whose facts are kept in memory."""
+"""Maximum problems that came with submissions whose facts are kept in memory."""
 LOAD_WITHIN_S = 60.0
 SHOWN = 20
 
@@ -37,7 +37,7 @@ class Inline:
 
     @classmethod
     def of(cls, source: str) -> "Inline":
-        """Raises RefusedError for what is no text."""
+        """Raises RefusedError if it is not valid text."""
         try:
             text = clean(source)
         except ValueError as error:
@@ -46,15 +46,15 @@ class Inline:
 
     @property
     def name(self) -> str:
-        """By which results name the problem: the same text is the same problem."""
+        """The problem's name in results, made from its text: the same text is the same problem."""
         return f"inline_{self.sha256[:16]}"
 
 
 class ServedProblems:
-    """All problems of one service. Safe to share between threads; what takes a file to be loaded blocks."""
+    """All problems of one service. Safe to share between threads. Methods that load a file block."""
 
     def __init__(self, known: Mapping[str, Path], folder: Path, device: Device) -> None:
-        """folder: where problems that came with submissions are put for the judges to read."""
+        """folder: problems that came with submissions are written there, for the judges to read."""
         self.known = dict(known)
         self._catalogue = Catalogue(self.known)
         self._folder, self._device = folder, device
@@ -63,7 +63,7 @@ class ServedProblems:
         self._readers: dict[PrecisionName | None, ProblemReader] = {}
         self._reading = threading.Lock()
         self.all_loaded = False
-        """Whether `load_all` has been through."""
+        """Whether `load_all` has finished."""
 
     def close(self) -> None:
         """Ends the processes that load problems."""
@@ -73,7 +73,7 @@ class ServedProblems:
             self._readers = {}
 
     def load_all(self) -> None:
-        """Loads every problem, so that the first request for one need not wait. Requests for a broken problem get its error."""
+        """Load every problem, so that no request has to wait for it. Requests for a broken problem get its error."""
         for name in self.known:
             try:
                 self.facts(name, None)
@@ -82,7 +82,7 @@ class ServedProblems:
         self.all_loaded = True
 
     def named(self, text: str) -> str:
-        """The name of the problem that is meant. Raises RefusedError."""
+        """The problem's exact name. Raises RefusedError."""
         name = self._catalogue.named(text)
         if name is not None:
             return name
@@ -90,7 +90,7 @@ class ServedProblems:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_problem", f"There is no problem {text!r}; nearest: {', '.join(near)}.")
 
     def answered(self, submit: Submit) -> str:
-        """The name of the problem that a submission answers: given, or told by a header comment or the submission's name.
+        """Name of the problem that a submission answers: given, or found in a header comment or the submission's name.
 
         Raises RefusedError.
         """
@@ -104,34 +104,34 @@ class ServedProblems:
         return told.problem
 
     def loaded(self, name: str) -> ProblemFacts | None:
-        """What is known of a problem in its own precision without loading it."""
+        """Facts of a problem in its own precision, if it has been loaded."""
         return self._facts.get((name, None))
 
     def is_ready(self, name: str, options: Options) -> bool:
-        """Whether `check` need load nothing."""
+        """Whether `check` can answer without loading a file."""
         facts = self._facts.get((name, options.precision))
         return facts is not None and (options.case is None or options.case in facts.case_names)
 
     def facts(self, name: str, precision: PrecisionName | None) -> ProblemFacts:
-        """Of a known problem. Raises ProblemError."""
+        """Facts of a known problem. Raises ProblemError."""
         found = self._facts.get((name, precision))
         if found is None:
             if name not in self.known:
-                raise ProblemError(Path(f"{name}.py"), None, "the service has no such problem any more")
+                raise ProblemError(Path(f"{name}.py"), None, "the service no longer has this problem")
             with self._reading:
                 found = self._facts[name, precision] = self._reader(precision).get(name)
         return found
 
     def case(self, facts: ProblemFacts, options: Options) -> str:
-        """The set of shapes that a submission is judged in."""
+        """The case that a submission is judged in."""
         return options.case or self.default_case(facts)
 
     def default_case(self, facts: ProblemFacts) -> str:
-        """The set of shapes where none is asked for."""
+        """The case if the request names none."""
         return facts.default_case(self._device.kind)
 
     def check(self, name: str, options: Options) -> None:
-        """Raises RefusedError where a known problem can't be judged so."""
+        """Raises RefusedError if a known problem can't be judged with these options."""
         self._check_protocol(options)
         try:
             facts = self.facts(name, options.precision)
@@ -146,7 +146,7 @@ class ServedProblems:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_case", f"case: {error.rule}.") from error
 
     def check_inline(self, inline: Inline, options: Options) -> None:
-        """Raises RefusedError where a problem that came with a submission can't be judged so."""
+        """Raises RefusedError if a problem that came with a submission can't be judged with these options."""
         self._check_protocol(options)
         try:
             self.inline_facts(inline, options.precision, options.case)
@@ -155,12 +155,12 @@ class ServedProblems:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_reference", f"reference: {place}{error.rule}.") from error
 
     def inline_facts(self, inline: Inline, precision: PrecisionName | None, case: str | None = None) -> ProblemFacts:
-        """Of a problem that came with a submission. Raises ProblemError."""
+        """Facts of a problem that came with a submission. Raises ProblemError."""
         with self._reading:
             found = self._inline.get((inline.sha256, precision))
             if found is None or not found.path.exists() or (case is not None and case not in found.case_names):
                 path = self._written(inline)
-                # Others' problems are not loaded by a process that this one has been in.
+                # A process of its own for each problem: after loading, it has run that author's code.
                 with ProblemReader({inline.name: path}, precision, LOAD_WITHIN_S) as reader:
                     found = reader.get(inline.name)
                     if case is not None:
@@ -183,11 +183,11 @@ class ServedProblems:
         return self._readers[precision]
 
     def _written(self, inline: Inline) -> Path:
-        """The file of that problem, written where it is not there yet; whole or not at all."""
+        """The problem's file, written atomically if it does not exist yet."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{inline.name}.py"
         if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != inline.sha256:
             with tempfile.NamedTemporaryFile(dir=self._folder, delete=False, suffix=".part") as file:
                 file.write(inline.source.encode())
-            os.replace(file.name, path)  # noqa: PTH105 - both are plain names here
+            os.replace(file.name, path)  # noqa: PTH105 - both are plain names
         return path

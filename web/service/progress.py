@@ -12,9 +12,9 @@ from db.error import StoreError
 from db.queue.requests import Requests
 
 MAX_ENDED = 2000
-"""Evaluations that have ended and whose stages are still known."""
+"""Maximum ended evaluations whose stages are still known."""
 LOOK_S = 1.0
-"""How often it is looked for what other processes have done."""
+"""Seconds between looks for changes by other processes."""
 log = logging.getLogger(__name__)
 
 
@@ -28,11 +28,11 @@ class Progress:
         self._watch: ProgressWatch | None = None
 
     def tell(self, watch: "ProgressWatch | None") -> None:
-        """Who is to hear of changes."""
+        """The watch that hears of changes."""
         self._watch = watch
 
     def begin(self, public_id: str) -> None:
-        """It has been claimed."""
+        """Note that it has been claimed."""
         with self._lock:
             self._open.add(public_id)
             self._stages[public_id] = []
@@ -41,24 +41,24 @@ class Progress:
         self._changed(public_id)
 
     def enter(self, public_id: str, stage: str) -> None:
-        """It is in this stage now."""
+        """Note that it is in this stage now."""
         with self._lock:
             self._stages.setdefault(public_id, []).append(stage)
         self._changed(public_id)
 
     def end(self, public_id: str) -> None:
-        """It is this process's no longer."""
+        """Note that it has left this process."""
         with self._lock:
             self._open.discard(public_id)
         self._changed(public_id)
 
     def present(self) -> dict[str, str | None]:
-        """All that are this process's, with the stage that each is in, if any."""
+        """This process's evaluations, each with its stage, if any."""
         with self._lock:
             return {public_id: stages[-1] if (stages := self._stages.get(public_id)) else None for public_id in self._open}
 
     def stages(self, public_id: str) -> tuple[str, ...]:
-        """All stages that it has entered in this process, since it was last claimed."""
+        """All stages that it has entered in this process since its last claim."""
         with self._lock:
             return tuple(self._stages.get(public_id, ()))
 
@@ -68,7 +68,7 @@ class Progress:
 
 
 class ProgressWatch:
-    """Lets coroutines wait for changes of requests, be they of this process or of others. Belongs to one event loop."""
+    """Lets coroutines wait for changes of requests, by this process or others. Belongs to one event loop."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests, self._loop = requests, asyncio.get_running_loop()
@@ -79,31 +79,31 @@ class ProgressWatch:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody should wait any longer."""
+        """Whether waiting has ended for good."""
         return self._closed
 
     def close(self) -> None:
-        """Wake all who wait, for good."""
+        """Wake all waiters, for good."""
         self._closed = True
         self._looking.cancel()
         for public_id in list(self._waiting):
             self._wake(public_id)
 
     def notify(self, public_id: str) -> None:
-        """From any thread: something has changed there."""
+        """Report a change of that request. May be called from any thread."""
         if not self._closed:
             self._loop.call_soon_threadsafe(self._wake, public_id)
 
     def listen(self, public_ids: Collection[str]) -> "Listener":
-        """What hears of changes from now on. Use as a context manager."""
+        """A listener for changes from now on. Use as a context manager."""
         return Listener(self, public_ids)
 
     def add(self, public_id: str, event: asyncio.Event) -> None:
-        """Set the event at changes of that request."""
+        """Set the event at each change of that request."""
         self._waiting.setdefault(public_id, set()).add(event)
 
     def remove(self, public_id: str, event: asyncio.Event) -> None:
-        """The opposite."""
+        """Undo `add`."""
         events = self._waiting.get(public_id, set())
         events.discard(event)
         if not events:
@@ -133,7 +133,7 @@ class ProgressWatch:
 
 
 class Listener:
-    """Hears of changes of some requests while it is entered, from the beginning on."""
+    """Hears of all changes of some requests while it is entered."""
 
     def __init__(self, watch: ProgressWatch, public_ids: Collection[str]) -> None:
         self._watch, self._public_ids, self._event = watch, tuple(public_ids), asyncio.Event()
@@ -148,7 +148,7 @@ class Listener:
             self._watch.remove(public_id, self._event)
 
     async def wait(self, within_s: float) -> bool:
-        """Whether something has changed since it was entered, or since the last time."""
+        """Whether something has changed since it was entered or last asked."""
         if self._watch.closed:
             return False
         try:

@@ -31,7 +31,7 @@ CLOSE_WITHIN_S = 5
 
 
 def serve(options: argparse.Namespace, store: Store, listener: socket.socket) -> None:
-    """Serve until a signal says otherwise. Raises DeviceError, ProblemError."""
+    """Serve until a signal ends it. Raises DeviceError, ProblemError."""
     devices, stands_in = choose_all(options.device)
     problems = ServedProblems(discover(options.reference), default_root() / "references", devices[0])
     progress = Progress()
@@ -59,7 +59,7 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
 
 
 class _Server(uvicorn.Server):
-    """At the first signal, takes nothing new and finishes what is under way while it goes on to answer; at the second, ends."""
+    """At the first signal it accepts nothing new, and finishes claimed work while it still answers. At the second it ends."""
 
     def __init__(self, config: uvicorn.Config, service: Service, grace_s: float) -> None:
         super().__init__(config)
@@ -76,14 +76,14 @@ class _Server(uvicorn.Server):
             self._service.runner.drain()
 
     async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second; whether to end."""
+        """Whether to end; called ten times a second."""
         if self._service.stopping and self._is_finished():
             self._service.watch.close()
             return True
         return await super().on_tick(counter)
 
     def _is_finished(self) -> bool:
-        """Whether nothing is under way any more, or all the time is over that was granted."""
+        """Whether all claimed work is finished, or the granted time is over."""
         now = time.monotonic()
         if self._end_at is None:
             self._end_at = now + self._grace_s

@@ -1,4 +1,4 @@
-"""Bearer tokens: made once, shown once, stored as a hash, and looked up by a part that is no secret."""
+"""Bearer tokens: shown once, stored as a hash, and looked up by their public part."""
 
 import hashlib
 import hmac
@@ -18,35 +18,35 @@ from db.schema.queue_models import TokenRow
 from db.store import Store
 
 REMEMBERED_S = 5.0
-"""How long a token is known without the database being asked: as long may one that is revoked go on."""
+"""Seconds that a token is cached: a revoked token may work for as long."""
 MAX_REMEMBERED = 10_000
 _FORM = re.compile(r"assay_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
-"""What is compared with where there is no such token, so that this takes as long."""
+"""Compared with if the token is unknown, so that this takes as long."""
 _T: Any = TokenRow.__table__
 
 
 class Scope(StrEnum):
-    """What a token permits; none includes another."""
+    """Permission of a token; none includes another."""
 
     READ = "read"
-    """One's own evaluations, the leaderboard, the problems."""
+    """Read the author's own evaluations, the leaderboard, the problems."""
     SUBMIT = "submit"
-    """Handing in, and cancelling what is one's own."""
+    """Submit, and cancel the author's own evaluations."""
     REFERENCE = "reference"
-    """Handing in problems, which run as trusted code in the judge's own process."""
+    """Submit problems, which run as trusted code in the judge's own process."""
     PROFILE = "profile"
-    """Having one's submissions profiled, which takes the device for longer."""
+    """Have submissions profiled, which holds the device longer."""
     METRICS = "metrics"
     OPERATE = "operate"
-    """Having a process take no more submissions, and having it take them again."""
+    """Drain a process, and let it serve again."""
     ADMIN = "admin"
-    """Everybody's evaluations."""
+    """Read all authors' evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the bearer of a token may do."""
+    """The permissions and limits of a token."""
 
     public_id: str
     author: str
@@ -57,7 +57,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A token as its operator sees it."""
+    """A token as the operator sees it."""
 
     public_id: str
     author: str
@@ -69,7 +69,7 @@ class Listed:
 
 
 def make(store: Store, author: str, scopes: Sequence[Scope], per_day: int | None = None, per_minute: int | None = None) -> str:
-    """A new token, which can't be read from the database again. Raises StoreError."""
+    """Make a token and return it; it can't be read from the database again. Raises StoreError."""
     public_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     values = {"public_id": public_id, "secret_sha256": _sha256(secret), "author": author, "scopes": ",".join(dict.fromkeys(scopes))}
     with store.change(beside=True) as connection:
@@ -85,7 +85,7 @@ def every(store: Store) -> list[Listed]:
 
 
 def revoke(store: Store, public_id: str) -> bool:
-    """Whether there was such a token that was not revoked. Raises StoreError."""
+    """Revoke a token; whether it was valid until now. Raises StoreError."""
     valid = (_T.c.public_id == public_id, _T.c.revoked_at.is_(None))
     with store.change(beside=True) as connection:
         return bool(connection.execute(update(_T).where(*valid).values(revoked_at=datetime.now(UTC))).rowcount)
@@ -100,7 +100,7 @@ class Tokens:
         self._known: dict[str, tuple[float, str, Grant]] = {}
 
     def remembered(self, authorization: str) -> Grant | None:
-        """As `grant`, without the database: None where that has to be asked."""
+        """The cached grant; None if the database must be asked."""
         match = _read(authorization)
         with self._lock:
             found = self._known.get(match[1]) if match else None
@@ -109,7 +109,7 @@ class Tokens:
         return found[2] if hmac.compare_digest(_sha256(match[2]), found[1]) else None
 
     def grant(self, authorization: str) -> Grant | None:
-        """What the value of an Authorization header permits; None where that is nothing. Raises StoreError."""
+        """The grant for the value of an Authorization header; None if it is not valid. Raises StoreError."""
         match = _read(authorization)
         if match is None:
             return None

@@ -1,5 +1,5 @@
 "use strict";
-// Keeps the page of runs up to date. What comes from submissions is put in as text, never as markup.
+// Keeps the page "Live" up to date. Texts of submissions are inserted as text, never as markup.
 
 const SHOWN = 40;
 const state = document.getElementById("state");
@@ -8,7 +8,7 @@ const arrivals = document.querySelector("#arrivals tbody");
 let last = null;
 let cameAt = null;
 
-// Characters that would hide or turn around what follows are shown by their number, as on the rest of the page.
+// Characters that hide or reverse text are shown by their number, as on the rest of the page.
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 function plain(value) {
@@ -30,7 +30,7 @@ function anchor(path, text, parameters) {
   return made;
 }
 
-// A name, which may be broken after / and _ alone; its folders are apart from the rest of it.
+// A name that may be broken only after / and _, with its folders apart from the rest.
 function named(path, name) {
   const made = anchor(path, "", { name: name });
   const end = name.endsWith("/") ? 0 : name.lastIndexOf("/") + 1;
@@ -112,7 +112,7 @@ function showRuns(found) {
 
 function tell() {
   const ago = Math.round((Date.now() - cameAt) / 1000);
-  state.textContent = last === null ? "Live: nothing new yet." : "Live: evaluation " + last + " came " + ago + " s ago.";
+  state.textContent = last === null ? "Live: nothing new yet." : "Live: evaluation " + last + " arrived " + ago + " s ago.";
 }
 
 const source = new EventSource("/live/events?after=" + state.dataset.after);

@@ -1,4 +1,4 @@
-"""The application: all calls, how long they take, and the document that describes them."""
+"""The application: all calls, their durations, and the document that describes them."""
 
 import time
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from web.service.http import calls, draining, queries
 from web.service.http.state import Service
 from web.service.models import DEFAULT_TIMEOUT_S, Batch, Poll, Submit
 
-DESCRIPTION = "Hand in GPU kernels, and ask for their verdicts. Every call but those without a lock takes a bearer token."
+DESCRIPTION = "Submit GPU kernels, and get their verdicts. Calls marked with a padlock need a bearer token."
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
@@ -50,7 +50,7 @@ def create_app(service: Service) -> FastAPI:
 
 
 def _document(app: FastAPI, longest_s: float) -> dict[str, Any]:
-    """The OpenAPI document, with the models of bodies, which the framework does not read, and with this service's own limit of time."""
+    """The OpenAPI document, with the models of bodies, which the framework does not read, and this service's own time limit."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema([(model, "validation") for model in (Submit, Batch, Poll)], ref_template="#/components/schemas/{model}")
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
@@ -60,7 +60,7 @@ def _document(app: FastAPI, longest_s: float) -> dict[str, Any]:
 
 
 class _Clock:
-    """Tells the metrics how long each call took, by the route's name, and adds headers that all answers have."""
+    """Reports to the metrics how long each call took, by the route's name, and adds the headers of all answers."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service

@@ -1,4 +1,4 @@
-"""The calls that hand in evaluations and ask after them."""
+"""The calls that submit evaluations, query, follow and cancel them."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,14 +23,14 @@ from web.service.tokens import Grant, Scope
 
 router = APIRouter()
 BEAT_S = 15.0
-"""How often a stream says that it is alive, where there is nothing new."""
+"""Seconds between keep-alive messages of a stream without news."""
 STREAMS_PAUSE_S = 10
 
-IdOf = Annotated[Id, Path(description="As it was given when it was accepted.")]
+IdOf = Annotated[Id, Path(description="The id from the answer that accepted it.")]
 
 
 def answers(*statuses: int, also: dict[int | str, dict[str, Any]] | None = None) -> dict[int | str, dict[str, Any]]:
-    """What a call may answer with besides what it is for, for the document: errors, and what is described by `also`."""
+    """The other answers of a call, for the OpenAPI document: errors, and those in `also`."""
     errors: dict[int | str, dict[str, Any]] = {
         status: {"model": Error, "description": HTTPStatus(status).phrase} for status in (401, 403, 429, 503, *statuses)
     }
@@ -38,7 +38,7 @@ def answers(*statuses: int, also: dict[int | str, dict[str, Any]] | None = None)
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The part of the document that says what a call takes: bodies are read after the token has been looked at, so not by the framework."""
+    """The body's part of the OpenAPI document. The framework does not read bodies: they are read after the token is checked."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -56,9 +56,9 @@ async def _read(request: Request, service: Service, model: type[BaseModel]) -> A
     "/v1/evaluations",
     status_code=202,
     response_model=Evaluation,
-    summary="Hand in one submission",
+    summary="Submit one submission",
     responses=answers(
-        *(408, 409, 413, 415, 422), also={200: {"model": Evaluation, "description": "The idempotency key is known; this is its evaluation"}}
+        *(408, 409, 413, 415, 422), also={200: {"model": Evaluation, "description": "The evaluation of this known idempotency key"}}
     ),
     openapi_extra=body_of(Submit),
 )
@@ -68,14 +68,14 @@ async def submit(
     grant: Submitter,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200, pattern=r"^[!-~]+$")] = None,
 ) -> Response:
-    """Accepts it, to be judged. What is accepted is on disk, and ends with exactly one result unless it is cancelled."""
+    """Accepts a submission to be judged. An accepted one is on disk, and gets exactly one result unless it is cancelled."""
     asked: Submit = await _read(request, service, Submit)
     if idempotency_key is not None:
         if asked.idempotency_key not in (None, idempotency_key):
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "The header and the body have different idempotency keys.")
         asked = asked.model_copy(update={"idempotency_key": idempotency_key})
     offer = await service.intake.offer(grant, asked)
-    service.require_taking()  # a body may have taken a while to come
+    service.require_taking()  # the body may have taken a while to arrive
     outcomes = await service.intake.accept(grant, [offer])
     service.metrics.accepted(accepted(outcomes))
     item = await _item(service, grant, outcomes[0])
@@ -92,12 +92,12 @@ async def submit(
     "/v1/evaluations:batch",
     status_code=202,
     response_model=BatchAnswer,
-    summary="Hand in up to 1,000 submissions",
+    summary="Submit up to 1,000 submissions",
     responses=answers(408, 413, 415, 422),
     openapi_extra=body_of(Batch),
 )
 async def submit_batch(request: Request, service: ServiceOf, grant: Submitter) -> Response:
-    """Accepts those that can be; each item has its own status. What concerns all, a quota or a full queue, refuses all."""
+    """Accepts each valid item; each has its own status. If the quota or the queue has no room for all, all are refused."""
     asked: Batch = await _read(request, service, Batch)
     items: list[Offer | RefusedError] = []
     for item in asked.items:
@@ -131,12 +131,12 @@ async def _item(service: Service, grant: Grant, outcome: Outcome) -> BatchItem:
 @router.post(
     "/v1/evaluations:poll",
     response_model=PollAnswer,
-    summary="Ask after many evaluations",
+    summary="Get many evaluations",
     responses=answers(408, 413, 415, 422),
     openapi_extra=body_of(Poll),
 )
 async def poll(request: Request, service: ServiceOf, grant: Reader) -> Response:
-    """Answers as soon as one of them has ended, or after `wait` seconds."""
+    """Answers when the first of them has ended, or after `wait` seconds."""
     asked: Poll = await _read(request, service, Poll)
     ids = list(dict.fromkeys(asked.ids))
     requests = await wait_for_any(service, grant, ids, asked.wait)
@@ -149,16 +149,16 @@ async def poll(request: Request, service: ServiceOf, grant: Reader) -> Response:
     return Response(await to_thread.run_sync(told), media_type="application/json")
 
 
-@router.get("/v1/evaluations", response_model=EvaluationList, summary="List one's own evaluations", responses=answers(404, 422))
+@router.get("/v1/evaluations", response_model=EvaluationList, summary="List your evaluations", responses=answers(404, 422))
 async def own(
     service: ServiceOf,
     grant: Reader,
     state: Annotated[State | None, Query(description="Only those in this state.")] = None,
-    problem: Annotated[Name | None, Query(description="Only those of this problem.")] = None,
-    before: Annotated[Id | None, Query(description="Only those that were accepted before this one.")] = None,
+    problem: Annotated[Name | None, Query(description="Only those on this problem.")] = None,
+    before: Annotated[Id | None, Query(description="Only those accepted before this id.")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20,
 ) -> EvaluationList:
-    """The newest first; everybody's where the token has the scope `admin`."""
+    """Newest first. With the scope `admin`, lists all authors' evaluations."""
     if before is not None:
         await found(service, grant, before)
     equal = {name: value for name, value in (("state", state), ("problem", problem)) if value is not None}
@@ -172,24 +172,24 @@ async def own(
     return await to_thread.run_sync(listed)
 
 
-@router.get("/v1/evaluations/{public_id}", response_model=Evaluation, summary="Ask after one evaluation", responses=answers(404, 422))
+@router.get("/v1/evaluations/{public_id}", response_model=Evaluation, summary="Get one evaluation", responses=answers(404, 422))
 async def ask(
     public_id: IdOf,
     service: ServiceOf,
     grant: Reader,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="Seconds to wait for its end.")] = 0.0,
 ) -> Evaluation:
-    """Answers at once, or with `wait` when it has ended or the time is over."""
+    """Answers at once, or, with `wait`, when it has ended or the time is over."""
     requests = await wait_for_any(service, grant, [public_id], wait)
     return await shown(service, requests[public_id] if public_id in requests else await found(service, grant, public_id))
 
 
 @router.delete("/v1/evaluations/{public_id}", response_model=Evaluation, summary="Cancel one evaluation", responses=answers(404, 409, 422))
 async def cancel(public_id: IdOf, service: ServiceOf, grant: Submitter) -> Evaluation:
-    """It ends without a result. What is being judged is not broken off, but its result is dropped."""
+    """Ends it without a result. A judgement under way is not stopped, but its result is dropped."""
     await found(service, grant, public_id)
     if not await to_thread.run_sync(service.requests.cancel, public_id):
-        raise RefusedError(HTTPStatus.CONFLICT, "already_done", "It is done; a result is never taken back.")
+        raise RefusedError(HTTPStatus.CONFLICT, "already_done", "The evaluation is done; a result can't be cancelled.")
     service.watch.notify(public_id)
     return await shown(service, await found(service, grant, public_id))
 
@@ -203,7 +203,7 @@ async def cancel(public_id: IdOf, service: ServiceOf, grant: Submitter) -> Evalu
     ),
 )
 async def events(public_id: IdOf, service: ServiceOf, grant: Reader) -> Response:
-    """`state` and `stage` as they change; `done` or `cancelled`, with the whole evaluation, is the last."""
+    """Sends `state` and `stage` at each change. The last event is `done` or `cancelled`, with the whole evaluation."""
     await found(service, grant, public_id)
     if not service.may_wait(grant.author):
         text = "Too many streams are open."

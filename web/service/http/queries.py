@@ -1,4 +1,4 @@
-"""The calls that tell of everything else: problems, leaderboard, health, figures."""
+"""The other calls: problems, leaderboard, health, metrics."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -21,12 +21,12 @@ from web.service.tokens import Scope
 
 router = APIRouter()
 FAILURES = 3
-"""How often in a row the judges may fail to start before the process should be restarted."""
+"""Failed starts of the judges in a row, after which `/healthz` asks for a restart."""
 
 
-@router.get("/v1/problems", summary="The problems that there are", responses=answers(422))
-async def problems(service: ServiceOf, grant: Reader) -> Problems:  # noqa: ARG001 - it is asked for
-    """Those that submissions can name; what they are about is in their files."""
+@router.get("/v1/problems", summary="List the problems", responses=answers(422))
+async def problems(service: ServiceOf, grant: Reader) -> Problems:  # noqa: ARG001 - the call needs a grant
+    """The problems that submissions can name. Their files describe them."""
     found = []
     for name in service.problems.known:
         facts = service.problems.loaded(name)
@@ -42,14 +42,14 @@ async def problems(service: ServiceOf, grant: Reader) -> Problems:  # noqa: ARG0
 @router.get("/v1/leaderboard", summary="The ranking by speedup", responses=answers(422))
 async def ranking(
     service: ServiceOf,
-    grant: Reader,  # noqa: ARG001 - it is asked for
+    grant: Reader,  # noqa: ARG001 - the call needs a grant
     filters: Annotated[Filters, Depends(filters_of(Annotated[Name | None, Query()]))],
     top: Annotated[int, Query(ge=1, le=1000, description="Ranks up to this number on each board.")] = 100,
-    reduced_precision: Annotated[bool, Query(description="Rank what is right by reduced precision too.")] = False,
-    generalises: Annotated[Answer | None, Query(description="Only places with this answer; ranks stay those among all.")] = None,
-    robust: Annotated[Answer | None, Query(description="Only places with this answer; ranks stay those among all.")] = None,
+    reduced_precision: Annotated[bool, Query(description="Also rank results that are right by reduced precision.")] = False,
+    generalises: Annotated[Answer | None, Query(description="Only places with this answer; ranks are still among all.")] = None,
+    robust: Annotated[Answer | None, Query(description="Only places with this answer; ranks are still among all.")] = None,
 ) -> Leaderboard:
-    """The best of each author for each problem, set of shapes, device and precision."""
+    """Each author's best for each problem, case, device and precision."""
 
     def rows() -> list[Ranked]:
         found = leaderboard(service.store, filters, top=top, reduced_precision=reduced_precision)
@@ -59,17 +59,17 @@ async def ranking(
     return Leaderboard(rows=await to_thread.run_sync(rows))
 
 
-@router.get("/healthz", summary="Whether the process should live on", responses={503: answers()[503]})
+@router.get("/healthz", summary="Whether the process is healthy", responses={503: answers()[503]})
 async def health(service: ServiceOf) -> Health:
-    """503 where it should be restarted."""
+    """503 if it should be restarted."""
     if service.runner is not None and service.runner.failures >= FAILURES:
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble)
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Whether it takes submissions", responses={503: answers()[503]})
+@router.get("/readyz", summary="Whether it accepts submissions", responses={503: answers()[503]})
 async def ready(service: ServiceOf) -> Health:
-    """503 where it should be sent nothing: while it starts, drains or stops, and without its database."""
+    """503 while it starts, drains or stops, and if it can't use its database: send it nothing then."""
     service.require_taking()
     if service.runner is not None and service.runner.trouble:
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble, headers=retry_after(STOPPING_PAUSE_S))
@@ -80,9 +80,9 @@ async def ready(service: ServiceOf) -> Health:
     return Health(status="ok")
 
 
-@router.get("/metrics", summary="Figures for a monitoring system", response_class=Response, responses=answers())
+@router.get("/metrics", summary="Metrics for a monitoring system", response_class=Response, responses=answers())
 async def metrics(service: ServiceOf, grant: AnyGrant) -> Response:
-    """In Prometheus' text form."""
+    """In Prometheus' text format."""
     needs(grant, Scope.METRICS)
     try:
         text = await to_thread.run_sync(service.metrics.text)

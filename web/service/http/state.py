@@ -1,4 +1,4 @@
-"""What every call of the service works with."""
+"""The service's state, which all calls share."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,26 +24,26 @@ from web.service.progress import Progress, ProgressWatch
 from web.service.tokens import Grant, Scope, Tokens
 
 MIN_PAUSE_S, MAX_PAUSE_S = 2.0, 120.0
-"""What is told to wait where the queue is full."""
+"""Range of seconds to wait, as told to callers, while the queue is full."""
 STOPPING_PAUSE_S, DRAINING_PAUSE_S = 5, 30
-"""What is told to wait where the process is about to end, and where it takes nothing for as long as its operator says."""
+"""Seconds to wait, as told to callers, while the process stops or drains."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the service takes."""
+    """The service's limits."""
 
     body_bytes: int = 32 << 20
     queued: int = 20_000
-    """Requests that may wait."""
+    """Maximum requests that wait."""
     streams: int = 1000
-    """Event streams, and polls that wait, at once."""
+    """Maximum event streams and waiting polls at once."""
     timeout_s: float = DEFAULT_MAX_TIMEOUT_S
-    """Most that a request may ask for one call of forward()."""
+    """Maximum `timeout_s` of a request: seconds for one call of forward()."""
 
     @property
     def streams_each(self) -> int:
-        """Of one author, so that none keeps all others from waiting."""
+        """Maximum streams of one author, so that none takes all of them."""
         return max(1, self.streams // 2)
 
 
@@ -56,13 +56,13 @@ class Service:
     progress: Progress
     metrics: Metrics
     runner: Runner | None
-    """None for a process that only accepts."""
+    """None for a process that only accepts submissions."""
     bounds: Bounds = field(default_factory=Bounds)
     stopping: bool = False
     draining: Backlog | None = None
-    """What is to become of the queue, while this process takes no submissions; None where it takes them."""
+    """What the process does with the queue while it drains; None while it accepts submissions."""
     waiting: Counter[str] = field(default_factory=Counter)
-    """Streams, and polls that wait, of each author."""
+    """Number of streams and waiting polls of each author."""
 
     def __post_init__(self) -> None:
         self.requests, self.tokens, self.rates = Requests(self.store), Tokens(self.store), Rates()
@@ -80,80 +80,80 @@ class Service:
         return self._watch
 
     def open(self) -> None:
-        """Called from the event loop, before the first call."""
+        """Open the service. Called from the event loop, before the first call."""
         self._watch = ProgressWatch(self.requests)
         self.progress.tell(self._watch)
         wake = self.runner.wake if self.runner else (lambda: None)
         self._accepting = Intake(self.requests, self.problems, self.bounds.queued, self.bounds.timeout_s, self.pause_s, wake)
 
     def drain(self, backlog: Backlog | None) -> None:
-        """Take no submissions until it is called with None; what has been claimed is judged to its end, and of the queue what is asked."""
+        """Accept no submissions until called with None. Claimed requests are finished; `backlog` says what happens to the queue."""
         self.draining = backlog
         self.metrics.draining(backlog is not None)
         if self.runner is not None:
             self.runner.pause(backlog is Backlog.LEAVE)
 
     def require_taking(self) -> None:
-        """Raises RefusedError where no submissions are taken."""
+        """Raises RefusedError while the process accepts no submissions."""
         if self.stopping:
-            text = "The service is stopping; another process, or this one in a moment, takes it."
+            text = "The service is stopping. Try again: another process, or this one after its restart, accepts it."
             code, pause_s = "shutting_down", STOPPING_PAUSE_S
         elif self.draining is not None:
-            text = "This service process takes no submissions for now."
+            text = "This service process accepts no submissions for now."
             code, pause_s = "draining", DRAINING_PAUSE_S
         else:
             return
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, code, text, headers=retry_after(pause_s))
 
     def close(self) -> None:
-        """Called from the event loop: nobody is to wait any longer."""
+        """End all waiting. Called from the event loop."""
         self.stopping = True
         self.progress.tell(None)
         self.watch.close()
 
     def may_wait(self, author: str) -> bool:
-        """Whether there is room for one more stream, or poll that waits."""
+        """Whether there is room for one more stream or waiting poll."""
         return self.waiting.total() < self.bounds.streams and self.waiting[author] < self.bounds.streams_each
 
     @contextmanager
     def wait_of(self, author: str) -> Iterator[None]:
-        """One more, meanwhile."""
+        """Count one more stream or waiting poll while entered."""
         self.waiting[author] += 1
         try:
             yield
         finally:
             self.waiting[author] -= 1
-            self.waiting += Counter()  # forgets those who have none
+            self.waiting += Counter()  # drop authors without any
 
     def pause_s(self) -> float:
-        """How long a twentieth of the queue takes, by what has been judged in this process of late."""
+        """Seconds that a twentieth of the queue takes, at this process's recent rate."""
         rate = self.metrics.rate()
         return MAX_PAUSE_S if rate == 0 else min(MAX_PAUSE_S, max(MIN_PAUSE_S, self.bounds.queued / 20 / rate))
 
 
 def of_request(request: Request) -> Service:
-    """The service that a request is to."""
+    """The service that a request was sent to."""
     found: Service = request.app.state.service
     return found
 
 
 ServiceOf = Annotated[Service, Depends(of_request)]
-_BEARER = HTTPBearer(auto_error=False, description="A token as `python -m web.service token new` prints it.")
+_BEARER = HTTPBearer(auto_error=False, description="A token as `assay service token new` prints it.")
 
 
 async def grant_of(request: Request, service: ServiceOf, _: Annotated[object, Depends(_BEARER)]) -> Grant:
-    """Who calls, before anything of the body has been read. Raises RefusedError, StoreError."""
+    """The caller's grant, checked before the body is read. Raises RefusedError, StoreError."""
     authorization = request.headers.get("authorization", "")
     grant = service.tokens.remembered(authorization) or await to_thread.run_sync(service.tokens.grant, authorization)
     if grant is None:
-        text = "Send `Authorization: Bearer TOKEN` with a token that is known here."
+        text = "Send `Authorization: Bearer TOKEN` with a valid token of this service."
         raise RefusedError(HTTPStatus.UNAUTHORIZED, "unauthorized", text, headers={"WWW-Authenticate": "Bearer"})
     service.rates.count(grant)
     return grant
 
 
 def needs(grant: Grant, scope: Scope) -> None:
-    """Raises RefusedError."""
+    """Require a scope of the token. Raises RefusedError."""
     if scope not in grant.scopes:
         raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", f"This token lacks the scope {scope}.")
 

@@ -1,4 +1,4 @@
-"""Requests and results as they are told."""
+"""Requests and results, as the service answers them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from web.service.tokens import Grant, Scope
 def verdict(store: Store, evaluation_id: int) -> Verdict:
     """The record of a stored evaluation. Raises StoreError."""
     stored = store.get(evaluation_id)
-    assert stored is not None, "a request that is done keeps its evaluation from being removed"
+    assert stored is not None, "an evaluation with a request is never removed"
     told = feedback(stored.result, stored.source, stored.result.evidence.first_line)
     fields: dict[str, Any] = record(stored.id, stored.result, told)
     return Verdict.model_validate(fields)
@@ -44,14 +44,14 @@ def evaluation(service: Service, request: QueuedRequest) -> Evaluation:
 
 
 async def shown(service: Service, request: QueuedRequest) -> Evaluation:
-    """As `evaluation`, from the event loop."""
+    """Same as `evaluation`, for the event loop."""
     if request.evaluation_id is None:
         return evaluation(service, request)
     return await to_thread.run_sync(evaluation, service, request)
 
 
 async def found(service: Service, grant: Grant, public_id: str) -> QueuedRequest:
-    """The request of that id, where it is the caller's to see. Raises RefusedError, StoreError."""
+    """The request with that id, if the caller may see it. Raises RefusedError, StoreError."""
     requests = await visible(service, grant, [public_id])
     if public_id not in requests:
         raise RefusedError(HTTPStatus.NOT_FOUND, "not_found", "There is no such evaluation.")
@@ -59,14 +59,14 @@ async def found(service: Service, grant: Grant, public_id: str) -> QueuedRequest
 
 
 async def visible(service: Service, grant: Grant, public_ids: Sequence[str]) -> dict[str, QueuedRequest]:
-    """Those of the requests that are the caller's to see, by id. Raises StoreError."""
+    """The requests that the caller may see, by id. Raises StoreError."""
     requests = await to_thread.run_sync(service.requests.find, public_ids)
     everybodys = Scope.ADMIN in grant.scopes
     return {public_id: request for public_id, request in requests.items() if everybodys or request.author == grant.author}
 
 
 async def wait_for_any(service: Service, grant: Grant, public_ids: Sequence[str], wait_s: float) -> dict[str, QueuedRequest]:
-    """As `visible`, once one of them has ended or the time is over. Raises StoreError."""
+    """Same as `visible`, when one of them has ended or the time is over. Raises StoreError."""
     if wait_s <= 0 or not service.may_wait(grant.author):
         return await visible(service, grant, public_ids)
     loop = asyncio.get_running_loop()

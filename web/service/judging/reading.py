@@ -1,4 +1,4 @@
-"""Reads what was handed in, in a process of its own: a text that is made to be slow to parse must not hold up the service."""
+"""Reads submissions in a separate process: a text that is made to be slow to parse must not block the service."""
 
 import contextlib
 import logging
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 
 class ReadingError(Exception):
-    """The process that reads has ended, or takes too long."""
+    """The reading process has ended, or takes too long."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """What was handed in; fields are the arguments of `of_text`."""
+    """The text of a submission; fields are the arguments of `of_text`."""
 
     name: str
     text: str
@@ -53,7 +53,7 @@ class Reading:
                     raise ReadingError(f"reading it takes more than {READ_WITHIN_S:g} s")
                 submission: Submission = pipe.recv()
             except (EOFError, OSError) as error:
-                log.warning("%s could not be read: the process that reads has ended", text.name)
+                log.warning("%s could not be read: the reading process has ended", text.name)
                 self.close()
                 if not left:
                     raise ReadingError("the process that reads submissions ended") from error
@@ -80,8 +80,8 @@ class Reading:
 
 
 def serve(pipe: Connection) -> None:
-    """Answer texts with the submissions in them until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the service's to handle
+    """Answer each text with its submission until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service handles Ctrl-C
     with contextlib.suppress(EOFError, OSError):
         while True:
             pipe.send(of_text(*astuple(pipe.recv())))

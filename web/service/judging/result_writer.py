@@ -1,4 +1,4 @@
-"""Stores results together with the ends of their requests, or has a request judged again."""
+"""Stores results and ends their requests in one transaction, or returns a request to be judged again."""
 
 import logging
 import threading
@@ -21,9 +21,9 @@ from web.service.metrics import Metrics
 from web.service.progress import Progress
 
 ATTEMPTS = 3
-"""How often judging a request is begun where it ends on the machine's account, or with its process."""
+"""Maximum attempts of a request whose judging ends by the machine's fault or with its process."""
 PAUSE_S = 5.0
-"""Before a request is tried again that failed on the machine's account, and before a database or an engine is that did."""
+"""Seconds before another attempt: of a request that failed by the machine's fault, a database, or an engine."""
 log = logging.getLogger(__name__)
 
 
@@ -41,7 +41,7 @@ class ResultWriter:
     def __init__(
         self, store: Store, requests: Requests, progress: Progress, metrics: Metrics, owner: str, stopping: threading.Event
     ) -> None:
-        """owner: who has claimed the requests. stopping: set when the service ends, so that nothing waits for a database any longer."""
+        """owner: name under which requests are claimed. stopping: set when the service ends, so that nothing waits for the database."""
         self._store, self._requests, self._progress, self._metrics = store, requests, progress, metrics
         self._owner, self._stopping = owner, stopping
         self._work: dict[str, _Work] = {}
@@ -51,11 +51,11 @@ class ResultWriter:
         self._work[submission] = _Work(claim, problem)
 
     def forget(self) -> None:
-        """The engine has failed: no result comes of what was begun."""
+        """Forget begun work: the engine has failed, and sends no result for it."""
         self._work.clear()
 
     def take(self, found: Sequence[tuple[Job, Result]]) -> None:
-        """Store results, or have what failed on the machine's account judged again."""
+        """Store results, or return requests that failed by the machine's fault to be judged again."""
         entries, again = [], []
         for job, result in found:
             work = self._work.pop(job.submission)
@@ -69,7 +69,7 @@ class ResultWriter:
         self.store(entries)
 
     def store(self, entries: Sequence[tuple[Claim, Entry]]) -> None:
-        """Store results with the ends of their requests; what is no longer ours, because it was cancelled, is dropped."""
+        """Store results and end their requests. Results of claims that are lost, such as cancelled ones, are dropped."""
         entries = [(claim, _named(entry, stored_name(claim))) for claim, entry in entries]
         while entries:
             try:
@@ -90,7 +90,7 @@ class ResultWriter:
                 return
 
     def _instead(self, entries: Sequence[tuple[Claim, Entry]], error: StoreError) -> Sequence[tuple[Claim, Entry]]:
-        """What to store in place of what could not be. The lease is renewed meanwhile, or runs out, and then another judges it."""
+        """The entries to store after a failure. If a lease runs out meanwhile, another process judges the request."""
         log.error("%s", error)
         if isinstance(error.__cause__, SQLAlchemyError) and is_outage(error.__cause__):
             if self._stopping.is_set():
@@ -98,13 +98,13 @@ class ResultWriter:
             self._stopping.wait(PAUSE_S)
             return entries
         if len(entries) > 1:
-            # One of them is at fault; the others must not suffer for it.
+            # One of them is at fault: store the others.
             for pair in entries:
                 self.store([pair])
             return []
         ((claim, entry),) = entries
         if entry.result.category is Category.INFRASTRUCTURE_ERROR:
-            self.judge_again([claim])  # not even that there is no verdict can be stored: perhaps later
+            self.judge_again([claim])  # even a result without a verdict can't be stored now: perhaps later
             return []
         bare = failed(claim, entry.source, f"its result could not be stored: {error}")
         return [(claim, Entry.of(bare, entry.source, 1, None))]
@@ -116,10 +116,10 @@ class ResultWriter:
         try:
             self._requests.give_back(self._owner, claims, begun=True, pause_s=PAUSE_S)
         except StoreError as error:
-            log.warning("what failed is claimed again when its lease has run out: %s", error)
+            log.warning("the failed requests are claimed again when their leases have run out: %s", error)
 
     def fail(self, claim: Claim, source: str, why: str) -> None:
-        """Have a claim end without a verdict, on our account."""
+        """End a claim without a verdict, by the machine's fault."""
         self.store([(claim, Entry.of(failed(claim, source, why), source, 1, None))])
 
 

@@ -1,4 +1,4 @@
-"""Judges the requests that wait: claims them and gives them to the engine as jobs.
+"""Claims waiting requests, and gives them to the engine as jobs.
 
 One thread runs the engine, whose own threads draw jobs from `_jobs`. Another renews the leases of the claimed requests. `result_writer`
 stores the results. Nothing here decides a verdict.
@@ -31,19 +31,19 @@ from web.service.problems import Inline, ServedProblems
 from web.service.progress import Progress
 
 IDLE_S = 1.0
-"""How often a process that has nothing to do looks for what others have accepted."""
+"""Seconds between looks of an idle process for requests that other processes have accepted."""
 log = logging.getLogger(__name__)
 
 
 def _told(error: Exception) -> str:
-    """The reason that `/healthz` tells. It takes no token, so that no address and no path may be in it."""
+    """The reason that `/healthz` gives. That call needs no token, so the text must hold no address and no path."""
     if isinstance(error, SandboxUnavailable):
         return f"The judges can't be started: {error}"
-    return "The judges could not go on; the service's log says why."
+    return "The judges stopped; the service's log says why."
 
 
 class Runner:
-    """Judges for one service process, in threads of its own, from `start` to `drain`."""
+    """Judges for one service process, in its own threads, from `start` to `drain`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Runner:
         owner: str,
         lease_s: float,
     ) -> None:
-        """engine: makes one, not started. owner: a name that no other process has or had."""
+        """engine: makes an engine that is not started. owner: a name that no other process ever has."""
         self._requests, self._make_engine, self._problems = Requests(store), engine, problems
         self._progress, self._metrics, self._owner, self._lease_s = progress, metrics, owner, lease_s
         self._reading = Reading()
@@ -64,12 +64,12 @@ class Runner:
         self._paused = threading.Event()
         self._writer = ResultWriter(store, self._requests, progress, metrics, owner, self._stopping)
         self._claiming = threading.Lock()
-        """Held from before a request is claimed until it is known as a job."""
+        """Held from before a request is claimed until it is registered as a job."""
         self._engine: LocalEngine | None = None
         self.trouble = "The judges are starting."
-        """Why nothing is judged; empty where all is well."""
+        """Why nothing is judged; empty if all is well."""
         self.failures = 0
-        """How often in a row the engine could not go on."""
+        """Failures of the engine in a row."""
         self._threads = [
             threading.Thread(target=self._run, name="runner", daemon=True),
             threading.Thread(target=self._renew, name="leases", daemon=True),
@@ -82,16 +82,16 @@ class Runner:
             thread.start()
 
     def wake(self) -> None:
-        """There is something to be judged."""
+        """Tell the runner that a request waits."""
         self._wake.set()
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way, and no more will be."""
+        """Whether nothing is under way, and nothing more will be claimed."""
         return self._ended.is_set()
 
     def pause(self, paused: bool) -> None:
-        """Claim no more until it is told otherwise; what is under way goes on, and the judges stay warm. Returns at once."""
+        """Claim nothing more until told otherwise. Claimed work goes on, and the judges stay warm. Returns at once."""
         if paused:
             self._paused.set()
         else:
@@ -100,7 +100,7 @@ class Runner:
 
     @property
     def under_way(self) -> int:
-        """How many requests are claimed here. Waits a little for one that is just being claimed, or counts it."""
+        """Number of requests claimed here. One that is just being claimed is waited for briefly, or counted."""
         known = self._claiming.acquire(timeout=IDLE_S)
         try:
             return max(len(self._progress.present()), 0 if known else 1)
@@ -109,12 +109,12 @@ class Runner:
                 self._claiming.release()
 
     def drain(self) -> None:
-        """Claim no more; what is under way goes on. Returns at once."""
+        """Claim nothing more. Claimed work goes on. Returns at once."""
         self._stopping.set()
         self._wake.set()
 
     def close(self, within_s: float) -> None:
-        """Drain, wait so long, then end the judges and give back what they have not finished."""
+        """Drain, wait up to that many seconds, then end the judges and give back unfinished requests."""
         self.drain()
         self._ended.wait(within_s)
         if (engine := self._engine) is not None:
@@ -124,7 +124,7 @@ class Runner:
         try:
             self._requests.give_back(self._owner)
         except StoreError as error:
-            log.warning("what was under way is claimed again when its lease has run out: %s", error)
+            log.warning("unfinished requests are claimed again when their leases have run out: %s", error)
 
     def _run(self) -> None:
         try:
@@ -139,26 +139,26 @@ class Runner:
                         for arrival in engine.run_together(self._jobs(over), self._at_stage):
                             self._writer.take(arrival.take())
                             self.failures = 0
-                # Whatever it was, what waits must not wait for ever; the thread tells, and begins again.
+                # After any error the thread logs it and starts again: waiting requests must not wait for ever.
                 except Exception as error:
                     self.trouble, self.failures = _told(error), self.failures + 1
-                    log.exception("the judges could not go on")
+                    log.exception("the judges stopped")
                     over.set()
-                    with self._claiming:  # a thread of that engine's may be about to claim one more
+                    with self._claiming:  # a thread of that engine may be about to claim one more
                         self._abandon()
                     self._stopping.wait(PAUSE_S)
         finally:
             self._ended.set()
 
     def _abandon(self) -> None:
-        """Give back what an engine that failed has left: all that is claimed."""
+        """Give back all claimed requests after the engine has failed."""
         self._writer.forget()
         for public_id in self._progress.present():
-            self._progress.end(public_id)  # so that it is not renewed, whatever becomes of the next step
+            self._progress.end(public_id)  # so that their leases are not renewed, even if the next step fails
         try:
             self._requests.give_back(self._owner, begun=True, pause_s=PAUSE_S)
         except StoreError as error:
-            log.warning("what was under way is claimed again when its lease has run out: %s", error)
+            log.warning("unfinished requests are claimed again when their leases have run out: %s", error)
 
     def _renew(self) -> None:
         while not self._ended.wait(self._lease_s / 3):
@@ -168,7 +168,7 @@ class Runner:
                 log.warning("leases could not be renewed: %s", error)
 
     def _jobs(self, over: threading.Event) -> Iterator[Job]:
-        """What has to be judged, as it is claimed. Waits where there is nothing; ends when the service does, or the engine that asks."""
+        """Yield jobs as requests are claimed; waits while there is none. Ends with the service, or with the engine that asks."""
         while not (self._stopping.is_set() or over.is_set()):
             self._wake.clear()
             if self._paused.is_set():
@@ -186,7 +186,7 @@ class Runner:
                 yield job
 
     def _next(self, over: threading.Event) -> tuple[Claim | None, Job | None]:
-        """A request that has been claimed, if there was one, and its job, if it is to be judged. Raises StoreError."""
+        """Claim a request, if one waits: the claim, and its job if it needs judging. Raises StoreError."""
         with self._claiming:
             none = over.is_set() or self._paused.is_set()
             claims = [] if none else self._requests.claim(self._owner, 1, self._lease_s, self._progress.present())
@@ -197,14 +197,12 @@ class Runner:
             return claim, self._job(claim)
 
     def _job(self, claim: Claim) -> Job | None:
-        """The job of a claim; None where it has its result without, or has none yet."""
+        """The job of a claim; None if it needs no judging, or can't be judged yet."""
         content: dict[str, Any] = json.loads(claim.body)
         response = "response" in content
         text: str = content["response" if response else "source"]
         if claim.attempts > ATTEMPTS:
-            self._writer.fail(
-                claim, text, f"judging it has begun {ATTEMPTS} times, and each time the service ended before there was a verdict"
-            )
+            self._writer.fail(claim, text, f"judging was started {ATTEMPTS} times, and each time the service ended before the verdict")
             return None
         try:
             options = Options.model_validate(content.get("options", {}))

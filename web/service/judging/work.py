@@ -1,4 +1,4 @@
-"""What a claimed request asks for, and its result where it can't be judged."""
+"""The options and names of a claimed request, and its result if it can't be judged."""
 
 import hashlib
 
@@ -12,21 +12,21 @@ PREFIX = "service/"
 
 
 def name_of(claim: Claim) -> str:
-    """What the submission of a request is called while it is judged."""
+    """Name of a request's submission while it is judged."""
     return f"{PREFIX}{claim.public_id}"
 
 
 def stored_name(claim: Claim) -> str:
-    """What the submission of a request is called in the database.
+    """Name of a request's submission in the database.
 
-    `/` in an author's name is quoted, so that no two authors' submissions have one name.
+    `/` in an author's name is quoted, so that submissions of two authors never have the same name.
     """
     author = claim.author.replace("%", "%25").replace("/", "%2F")
     return name_of(claim) if claim.name is None else f"{PREFIX}{author}/{claim.name}"
 
 
 def job_options(options: Options) -> JobOptions:
-    """How it is to be judged."""
+    """The options of its job."""
     return JobOptions(
         timeout_s=options.timeout_s,
         precision=options.precision,
@@ -39,7 +39,7 @@ def job_options(options: Options) -> JobOptions:
 
 
 def failed(claim: Claim, source: str, why: str) -> Result:
-    """The result where there is no verdict, on our account."""
+    """The result of a request that could not be judged, by the machine's fault."""
     return Result.of_category(
         Category.INFRASTRUCTURE_ERROR,
         why,
