@@ -1,4 +1,4 @@
-"""Rewards for generated GPU kernels, from an Assay judging service."""
+"""Gets rewards for generated GPU kernels from an Assay judging service."""
 
 from assay_client.client import AsyncClient, Client
 from assay_client.errors import (

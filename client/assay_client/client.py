@@ -1,4 +1,4 @@
-"""The clients: one that blocks, one for asyncio. All that they decide is in the flows."""
+"""The clients: a blocking one, and one for asyncio. Their logic is in the flows."""
 
 import asyncio
 import json
@@ -21,30 +21,30 @@ T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8400"
 WAY_IN = "Start a service there (assay service), or give the address of one: url=, ASSAY_URL, --url"
 ANSWER_S = 60.0
-"""How long an answer may take that the service does not hold back."""
+"""Timeout in seconds of an answer, without the requested wait."""
 
 
 class _Base:
-    """What both clients have in common: the address, the token, and how calls and answers look to httpx."""
+    """The common base of both clients: address, token, and conversion of calls and answers for httpx."""
 
     def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
-        """url, token: by default those of the environment variables ASSAY_URL and ASSAY_TOKEN. Raises AssayError without a token, or for
-        an address that is none."""
+        """url, token: by default from the environment variables ASSAY_URL and ASSAY_TOKEN. Raises AssayError without a token, or for
+        an invalid address."""
         self.url = (url or os.environ.get("ASSAY_URL") or DEFAULT_URL).rstrip("/")
         self.settings = settings or Settings()
         token = token or os.environ.get("ASSAY_TOKEN")
         if not token:
-            raise AssayError("give a token, or set ASSAY_TOKEN; the service's operator makes one: python -m web.service token new")
+            raise AssayError("give a token, or set ASSAY_TOKEN; the service's operator makes one: assay service token new")
         if not (token.isascii() and token.isprintable() and " " not in token):
-            raise AssayError("that is no token: it has characters that no token has")
+            raise AssayError("the token has invalid characters")
         if not self.url.startswith(("http://", "https://")):
             raise AssayError(f"an address begins with http:// or https://: {self.url!r}")
         try:
             httpx.URL(self.url)
         except httpx.InvalidURL as error:
-            raise AssayError(f"that is no address: {self.url!r}: {error}") from error
+            raise AssayError(f"invalid address {self.url!r}: {error}") from error
         self._answered = False
-        """Whether somebody has answered: until then a refused connection means that nobody is there."""
+        """Whether the service has answered yet: until then a refused connection means that none runs."""
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "assay-client"}
 
     def _kwargs(self, call: Call) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class _Base:
 
     def _lost(self, error: httpx.TransportError) -> Lost:
         if not self._answered and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            return Lost(f"nobody listens at {self.url} ({error}). {WAY_IN}", final=True)
+            return Lost(f"no service listens at {self.url} ({error}). {WAY_IN}", final=True)
         return Lost(f"no answer from {self.url} ({type(error).__name__}: {error})")
 
     def _answer(self, response: httpx.Response) -> Answer:
@@ -79,7 +79,7 @@ def _answer(response: httpx.Response) -> Answer:
 def _submissions(
     responses: Sequence[str], problem: str | Sequence[str], options: Options | None, keys: Sequence[str] | None
 ) -> list[Submission]:
-    """Raises ValueError where there are not as many problems or keys as responses."""
+    """The submissions. Raises ValueError unless there are as many problems and keys as responses."""
     problems = [problem] * len(responses) if isinstance(problem, str) else problem
     given = [None] * len(responses) if keys is None else keys
     rows = zip(responses, problems, given, strict=True)
@@ -87,7 +87,7 @@ def _submissions(
 
 
 def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing: float | None) -> list[Reward]:
-    """Raises NotEvaluatedError, with the rewards that there are, where one has no verdict and nothing stands in for it."""
+    """The rewards. Raises NotEvaluatedError, with the known rewards, if one has no verdict and `missing` is not given."""
     if missing is not None:
         return [reward(each, shaping) if each.judged else Reward(missing, Parts(), each) for each in evaluations]
     rewards = [reward(evaluation, shaping) if evaluation.judged else None for evaluation in evaluations]
@@ -98,7 +98,7 @@ def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing
 
 
 class Client(_Base):
-    """Calls a judging service, and blocks meanwhile. A context manager; may be used by several threads."""
+    """Calls a judging service, and blocks. A context manager; safe for several threads."""
 
     def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
         super().__init__(url, token, settings)
@@ -111,7 +111,7 @@ class Client(_Base):
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def score(
@@ -124,36 +124,36 @@ class Client(_Base):
         keys: Sequence[str] | None = None,
         missing: float | None = None,
     ) -> list[Reward]:
-        """The reward of each response, in the order given.
+        """The reward of each response, in the given order.
 
-        problem: one for all, or one for each. keys: idempotency keys, one for each; by default they follow from the content, so that
-        the same response to the same problem is judged once and for all. missing: the value where there is no verdict after all, such
+        problem: one for all, or one for each. keys: idempotency keys, one for each; by default derived from the content, so that
+        the same response to the same problem is judged only once. missing: the value for a response without a verdict, such
         as math.nan; by default that raises NotEvaluatedError. Raises ServiceError, NotFinishedError.
         """
         return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
 
     def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
-        """What becomes of each, in the order given; also of those that have no verdict. Raises ServiceError, NotFinishedError."""
+        """The evaluation of each, in the given order, also without a verdict. Raises ServiceError, NotFinishedError."""
         return self._run(flows.settle(submissions, self.settings))
 
     def submit(self, submission: Submission) -> Evaluation:
-        """Hand in one, and don't wait for its end. Raises ServiceError."""
+        """Submit one, without waiting for its end. Raises ServiceError."""
         return self._run(flows.submit(submission, self.settings))
 
     def get(self, public_id: str, wait_s: float = 0.0) -> Evaluation:
-        """Ask after one, and wait up to so long (60 s at most) for its end. Raises ServiceError."""
+        """Get one evaluation; wait up to so long (60 s at most) for its end. Raises ServiceError."""
         return self._run(flows.get(public_id, wait_s, self.settings))
 
     def cancel(self, public_id: str) -> Evaluation:
-        """Raises ServiceError; ConflictError where it is done."""
+        """Cancel one. Raises ServiceError; ConflictError if it is done."""
         return self._run(flows.cancel(public_id, self.settings))
 
     def evaluations(self, *, state: str | None = None, problem: str | None = None, limit: int = 20) -> list[Evaluation]:
-        """One's own, up to so many, the newest first. state: queued, claimed, done or cancelled. Raises ServiceError."""
+        """Your own evaluations, up to so many, newest first. state: queued, claimed, done or cancelled. Raises ServiceError."""
         return self._run(flows.evaluations(state, problem, limit, self.settings))
 
     def problems(self) -> list[Problem]:
-        """What there is to answer. Raises ServiceError."""
+        """The service's problems. Raises ServiceError."""
         return self._run(flows.problems(self.settings))
 
     def leaderboard(self, **filters: str) -> list[Mapping[str, Any]]:
@@ -182,7 +182,7 @@ class Client(_Base):
 
 
 class AsyncClient(_Base):
-    """As Client, for asyncio; one for each event loop."""
+    """As Client, for asyncio; use one per event loop."""
 
     def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
         super().__init__(url, token, settings)
@@ -195,7 +195,7 @@ class AsyncClient(_Base):
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def score(

@@ -1,4 +1,4 @@
-"""The command line: hand files in to a judging service, follow them, and list one's own evaluations."""
+"""The command line: submit files to a judging service, follow them, and list your own evaluations."""
 
 import argparse
 import difflib
@@ -30,19 +30,19 @@ from assay_client.terminal import (
 PROGRAM = "assay-client"
 RESPONSES, SOURCES = (".md", ".txt"), (".py",)
 LOOK_S = 2.0
-"""How often the stage of an evaluation is asked for."""
+"""Seconds between two requests for the stage of an evaluation."""
 WIDTH = 78
 MANY = 12
-"""Problems that are named where none is like what was given."""
+"""Maximum of problems that are listed if none has a similar name."""
 MAX_NAME = 200
-"""Characters; the service's own limit."""
+"""Maximum of characters of a name: the service's limit."""
 Answerer = Callable[[Client, argparse.Namespace], int]
-"""Carries out a command; returns the exit code."""
+"""Runs a command, and returns the exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 when all was judged, 1 when the service or a verdict is missing, 2 for bad usage."""
-    this = argparse.ArgumentParser(prog=PROGRAM, description="Hands submissions in to a judging service.")
+    """Returns the exit code: 0 if all was judged, 1 if there is no verdict or the service did not respond, 2 for bad usage."""
+    this = argparse.ArgumentParser(prog=PROGRAM, description="Sends submissions to a judging service.")
     commands = this.add_subparsers(required=True)
     for name, add, answer in COMMANDS:
         command = commands.add_parser(name, help=str(add.__doc__).splitlines()[0].lower(), description=add.__doc__)
@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
-    """Carry out a command, and tell what went wrong; returns the exit code."""
+    """Run a command, and report its error. Returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")  # names may have characters that the terminal's encoding lacks
     try:
         with Client(options.url, options.token, Settings(namespace=getattr(options, "namespace", ""))) as client:
             return answer(client, options)
@@ -68,9 +68,9 @@ def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
         told = str(error)
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-        told = "What was handed in is judged all the same; `submitted` lists it."
+        told = "Submitted files are still judged; `submitted` lists them."
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        # The reader closed the pipe (`| head`). Nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     complain(program, told)
@@ -78,28 +78,33 @@ def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
 
 
 def add_submit(parser: argparse.ArgumentParser) -> None:
-    """Hand files in, and show the verdicts."""
+    """Submit files, and show the verdicts."""
     add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or a model's response (.md, .txt)")
-    add("--problem", metavar="NAME", help="what they answer (default: by comment or folder)")
-    add("--case", metavar="NAME", help="set of shapes (default: the service's)")
-    add("--dtype", metavar="TYPE", help="precision (default: the problem's own)")
-    add("--shapes", choices=("own", "others", "strict"), help="shapes (default: the service's)")
-    add("--timeout", type=float, metavar="S", help="seconds for one call (default: the service's)")
+    add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or model responses (.md, .txt)")
+    add("--problem", metavar="NAME", help="their problem (default: from comment or folder)")
+    add("--case", metavar="NAME", help="shapes (default: the service's)")
+    add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
+    add("--shapes", choices=("own", "others", "strict"), help="test of other shapes (default: the service's)")
+    add("--timeout", type=float, metavar="S", help="timeout of one call, in seconds (default: the service's)")
     add(
-        "--again", action="store_const", dest="namespace", const=f"again {time.time_ns()}", default="", help="judge anew what has a verdict"
+        "--again",
+        action="store_const",
+        dest="namespace",
+        const=f"again {time.time_ns()}",
+        default="",
+        help="judge already judged files again",
     )
-    add("--no-wait", action="store_true", help="print ids, and don't wait")
+    add("--no-wait", action="store_true", help="print ids; don't wait")
     add_service(parser)
     _add_json(parser)
 
 
 def add_submitted(parser: argparse.ArgumentParser) -> None:
-    """List your own evaluations, the newest first."""
+    """List your own evaluations, newest first."""
     add = parser.add_argument
-    add("--state", choices=("queued", "claimed", "done", "cancelled"), help="only those in this state")
-    add("--problem", metavar="NAME", help="only those of this problem")
-    add("--top", type=positive, default=20, metavar="N", help="how many at the most (default: %(default)s)")
+    add("--state", choices=("queued", "claimed", "done", "cancelled"), help="only this state")
+    add("--problem", metavar="NAME", help="only this problem")
+    add("--top", type=positive, default=20, metavar="N", help="at most N (default: %(default)s)")
     add_service(parser)
     _add_json(parser)
 
@@ -109,7 +114,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def submit(client: Client, options: argparse.Namespace) -> int:
-    """Hand in, follow, and show; what the service refuses is told, and the rest goes on. Raises UsageError, ServiceError."""
+    """Submit, follow, and show. If the service refuses a file, report it and go on. Raises UsageError, ServiceError."""
     how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, timeout_s=options.timeout)
     submissions = [read(path, options.problem, how) for path in options.files]
     taken: list[Evaluation] = []
@@ -137,7 +142,7 @@ def submit(client: Client, options: argparse.Namespace) -> int:
 
 
 def submitted(client: Client, options: argparse.Namespace) -> int:
-    """List one's own. Raises ServiceError, and UsageError for a problem that is not there."""
+    """List your own evaluations. Raises ServiceError, and UsageError for an unknown problem."""
     found = client.evaluations(state=options.state, problem=options.problem, limit=options.top)
     if options.problem and not found:
         known = [each.name for each in client.problems()]
@@ -152,9 +157,9 @@ def submitted(client: Client, options: argparse.Namespace) -> int:
 
 
 def read(path: Path, problem: str | None, options: Options) -> Submission:
-    """The submission in a file, named by the file and its folder. Raises UsageError."""
+    """Read a submission. Its name is that of its folder and file. Raises UsageError."""
     if path.suffix.lower() not in (*RESPONSES, *SOURCES):
-        raise UsageError(f"{path}: is none of {', '.join((*SOURCES, *RESPONSES))}")
+        raise UsageError(f"{path}: is not one of {', '.join((*SOURCES, *RESPONSES))}")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -172,7 +177,7 @@ def read(path: Path, problem: str | None, options: Options) -> Submission:
 
 
 class _StatusLine:
-    """One line on a terminal's standard error that is written over; elsewhere a line at each change."""
+    """On a terminal, one line of standard error that is overwritten. Elsewhere, a new line for each change."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -193,7 +198,7 @@ class _StatusLine:
 
 
 def _verdict(evaluation: Evaluation) -> str:
-    """What became of it, in a line or in a few."""
+    """The outcome, in one line or a few."""
     result = evaluation.result
     if result is None or (result.status == "correct" and result.category == "ok"):
         return _row(evaluation)

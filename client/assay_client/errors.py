@@ -1,4 +1,4 @@
-"""What can go wrong between here and a verdict, each with one sentence that says what to do."""
+"""The client's errors, each with one sentence about how to fix it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ class AssayError(Exception):
 
 
 class ServiceError(AssayError):
-    """A call did not come to what it was for."""
+    """A call failed."""
 
     code = ""
     passing = False
@@ -22,16 +22,16 @@ class ServiceError(AssayError):
 
 
 class UnreachableError(ServiceError):
-    """No answer came: nobody listens there, the connection broke, or the time was over.
+    """No answer came: no service listens there, the connection broke, or the call timed out.
 
-    A first connection that is refused is not tried again.
+    A refused first connection is not retried.
     """
 
     passing = True
 
 
 class UnexpectedAnswerError(ServiceError):
-    """An answer came that is not a judging service's."""
+    """The answer is not a judging service's."""
 
 
 class RefusedError(ServiceError):
@@ -40,7 +40,7 @@ class RefusedError(ServiceError):
     def __init__(
         self, status: int, code: str, message: str, details: Sequence[str] = (), retry_after_s: float | None = None, place: str = ""
     ) -> None:
-        """place: which call or submission it is about."""
+        """place: the call or submission that failed."""
         lines = "".join(f"\n  {line}" for line in details)
         super().__init__(f"{place + ': ' if place else ''}{status} {code or 'error'}: {message}{lines}")
         self.status, self.code, self.message, self.details = status, code, message, tuple(details)
@@ -56,29 +56,29 @@ class ForbiddenError(RefusedError):
 
 
 class NotFoundError(RefusedError):
-    """No such evaluation, for this author."""
+    """This author has no such evaluation."""
 
 
 class ConflictError(RefusedError):
-    """The key was used for something else, or the evaluation is done and can't be cancelled."""
+    """The key was used for another submission, or the evaluation is done and can't be cancelled."""
 
 
 class InvalidRequestError(RefusedError):
-    """The request makes no sense, and never will: a field, a case, an option, its size."""
+    """The request is invalid: a field, a case, an option, its size. A retry can't succeed."""
 
 
 class UnknownProblemError(InvalidRequestError):
-    """The service has no problem of that name."""
+    """The service has no problem with that name."""
 
 
 class BusyError(RefusedError):
-    """The service can't take it now: too many calls, a full queue, a database that is gone, a restart."""
+    """The service can't accept it now: too many calls, a full queue, an unreachable database, a restart."""
 
     passing = True
 
 
 class QuotaExceededError(BusyError):
-    """The author's quota for today has no room for it; `retry_after_s` reaches to the next day."""
+    """The author's quota for today is used up; `retry_after_s` reaches to the next day."""
 
 
 _OF_CODE: dict[str, type[RefusedError]] = {"unknown_problem": UnknownProblemError, "quota_exceeded": QuotaExceededError}
@@ -95,13 +95,13 @@ _OF_STATUS: dict[int, type[RefusedError]] = {
 def refusal(
     status: int, code: str, message: str, details: Sequence[str] = (), retry_after_s: float | None = None, place: str = ""
 ) -> RefusedError:
-    """The error for an answer of that status and code."""
+    """The error for an answer with that status and code."""
     kind = _OF_CODE.get(code) or _OF_STATUS.get(status, RefusedError)
     return kind(status, code, message, details, retry_after_s, place)
 
 
 class NotFinishedError(AssayError):
-    """The time was over before the verdicts were there. They come nonetheless: the same call again waits for the same evaluations."""
+    """The wait timed out. Judging continues: the same call again waits for the same evaluations."""
 
     def __init__(self, ids: Sequence[str], within_s: float) -> None:
         super().__init__(f"{len(ids)} evaluations have not ended within {within_s:g} s. The same call again goes on waiting for them.")
@@ -109,10 +109,10 @@ class NotFinishedError(AssayError):
 
 
 class NotEvaluatedError(AssayError):
-    """There is no verdict, so that there can't be a reward: the machine failed, or somebody cancelled."""
+    """There is no verdict, so no reward: the evaluation could not be done, or was cancelled."""
 
     def __init__(self, evaluations: "Sequence[Evaluation]", rewards: "Sequence[Reward | None]" = ()) -> None:
-        """evaluations: those without a verdict. rewards: what the others come to, in the order given, with None for these."""
+        """evaluations: those without a verdict. rewards: of all, in the given order, None without a verdict."""
         first = evaluations[0]
         why = "cancelled" if first.result is None else f"{first.result.category}: {first.result.message}"
         super().__init__(f"{len(evaluations)} of the submissions have no verdict; evaluation {first.id}: {why}")

@@ -1,7 +1,7 @@
 """Conversations with the service, without the network.
 
-A flow is a generator: it yields what is to be done next, a call or a pause, is sent what came of it, and returns what it was for. The
-blocking and the asynchronous client differ only in who does the calls and pauses.
+A flow is a generator: it yields the next call or pause, is sent the outcome, and returns its result. The blocking and the asynchronous
+client differ only in how they do calls and pauses.
 """
 
 import logging
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call:
-    """A call to be made."""
+    """A call to make."""
 
     method: str
     path: str
@@ -26,23 +26,23 @@ class Call:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
-    """How long the service was asked to hold the answer back."""
+    """Seconds that the service may hold the answer back."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Time to let pass."""
+    """A pause."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was answered."""
+    """The service's answer."""
 
     status: int
     body: Any
-    """Its JSON; None where it is not JSON."""
+    """Its JSON; None if it is not JSON."""
     retry_after: str | None = None
 
 
@@ -52,7 +52,7 @@ class Lost:
 
     why: str
     final: bool = False
-    """Whether it is no use to try again."""
+    """Whether a retry is useless."""
 
 
 Flow = Generator[Call | Pause, Answer | Lost | None, T]
@@ -60,16 +60,16 @@ Flow = Generator[Call | Pause, Answer | Lost | None, T]
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try again what may succeed later."""
+    """How long to retry calls that may succeed later."""
 
     total_s: float = 300.0
-    """Most seconds of pauses for one call. A `Retry-After` beyond it is not waited for at all."""
+    """Maximum seconds of pauses per call. A longer `Retry-After` is not waited for."""
     first_s: float = 0.5
-    """The first pause where the service names none; each further one is twice as long."""
+    """The first pause if the service names none; each further one is twice as long."""
     longest_s: float = 30.0
 
     def pause_s(self, retry_after_s: float | None, tries: int) -> float:
-        """How long to wait after so many failures: at least what was asked for, and not all clients equally long."""
+        """Seconds to wait after so many failures: at least `retry_after_s`, randomized so that clients spread out."""
         grown_s = min(self.longest_s, self.first_s * 2.0 ** min(tries, 30))
         if retry_after_s is None:
             return grown_s * random.uniform(0.5, 1.0)
@@ -77,8 +77,8 @@ class Patience:
 
 
 def exchange(call: Call, patience: Patience, at_once: Collection[str] = ()) -> Flow[Mapping[str, Any]]:
-    """Make a call until it succeeds; returns the object answered. Only for calls that may be repeated, as all here may: what is
-    handed in has its key. at_once: codes that are the caller's to deal with. Raises ServiceError."""
+    """Make a call until it succeeds; returns the answered object. Only for repeatable calls; all here are, because
+    submissions have keys. at_once: error codes that are not retried. Raises ServiceError."""
     waited_s, tries = 0.0, 0
     while True:
         reply = yield call
@@ -94,16 +94,16 @@ def exchange(call: Call, patience: Patience, at_once: Collection[str] = ()) -> F
 
 
 def failure(call: Call, reply: Answer | Lost | None) -> ServiceError:
-    """Why a call did not come to what it was for."""
+    """The error for a call that failed."""
     place = f"{call.method} {call.path}"
     if not isinstance(reply, Answer):
         lost = UnreachableError(f"{place}: {reply.why if reply else 'no answer'}")
         lost.passing = reply is None or not reply.final
         return lost
     if reply.status < 400:
-        return UnexpectedAnswerError(f"{place}: answered with {reply.status} and not as a judging service does. Is the address right?")
+        return UnexpectedAnswerError(f"{place}: status {reply.status}, but not a judging service's answer. Is the address right?")
     retry_after_s = float(reply.retry_after) if reply.retry_after and reply.retry_after.isdecimal() else None
     told = reply.body.get("error") if isinstance(reply.body, dict) else None
     if not isinstance(told, dict):
-        return refusal(reply.status, "", "The answer has no reason; a proxy's, perhaps.", (), retry_after_s, place)
+        return refusal(reply.status, "", "No reason given; perhaps a proxy answered.", (), retry_after_s, place)
     return refusal(reply.status, told.get("code", ""), told.get("message", ""), told.get("details", ()), retry_after_s, place)

@@ -1,4 +1,4 @@
-"""What the clients do, as flows: hand in, wait, try again, ask."""
+"""The clients' operations as flows: submit, wait, retry, query."""
 
 import json
 import logging
@@ -14,53 +14,53 @@ from assay_client.models import Evaluation, Problem, Submission
 log = logging.getLogger(__name__)
 
 MAX_ITEMS = 1000
-"""The service's own limit for a batch and for a poll."""
+"""The service's limit for a batch and for a poll."""
 MAX_LISTED = 100
-"""The service's own limit for a list."""
+"""The service's limit for a list."""
 MAX_BATCH_BYTES = 24 << 20
 POLL_S = 30.0
 GATHER_S, IDLE_S = 0.2, 1.0
-"""Pauses between two polls: after one that brought something, and after one that may have come back early with nothing."""
+"""Pauses between two polls: after one with news, and after one that may have returned early without any."""
 MAX_SUFFIX = 200
 HOPELESS = ("no_device", "no_toolchain")
-"""What the machine lacks it will lack a moment later too."""
+"""Not retried: what the machine lacks now, it also lacks a moment later."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the clients go about it."""
+    """The clients' settings."""
 
     patience: Patience = field(default_factory=Patience)
     again: int = 2
-    """How often to have a submission judged anew, under another key, that came back without a verdict."""
+    """How often to submit again, with another key, a submission without a verdict."""
     within_s: float | None = None
-    """Most seconds to wait for verdicts; None waits as long as it takes."""
+    """Maximum seconds to wait for verdicts; None waits without limit."""
     namespace: str = ""
-    """Is part of every key that is not given: what was judged under another namespace is judged again."""
+    """Part of every derived key: submissions judged under another namespace are judged again."""
 
 
 @dataclass(frozen=True)
 class _Accepted:
     evaluation: Evaluation
     stale: bool
-    """Whether it had ended before it was handed in here."""
+    """Whether it had ended before it was submitted here."""
 
 
 @dataclass
 class _Turn:
-    """Which key a submission goes by next."""
+    """The next key of a submission."""
 
     suffix: int = 0
     fresh: int = 0
-    """How often it has been evaluated on our behalf."""
+    """Number of evaluations made for this call."""
 
     def key(self, base: str) -> str:
         return f"{base}.again{self.suffix}" if self.suffix else base
 
 
 def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[Evaluation]]:
-    """Hand in all, and wait for what becomes of each; in the order given. Same submissions are handed in once. What has no
-    verdict is tried again as `settings` says, and is among the answers if it still has none. Raises ServiceError, NotFinishedError."""
+    """Submit all, and wait for their evaluations; in the given order. Equal submissions are submitted once. Evaluations without a
+    verdict are retried as `settings` says, and returned if they still have none. Raises ServiceError, NotFinishedError."""
     by_key: dict[str, Submission] = {}
     for submission in submissions:
         key = submission.key_in(settings.namespace)
@@ -84,8 +84,8 @@ def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[E
 
 
 def _is_final(evaluation: Evaluation, stale: bool, turn: _Turn, settings: Settings) -> bool:
-    """Whether to leave it at that; if not, `turn` has moved on. What failed some other day, under the same key, is not counted:
-    the machine may have been mended since."""
+    """Whether the evaluation is final; if not, `turn` has moved on. An earlier failure with the same key is not counted:
+    the machine may have been fixed since."""
     turn.fresh += not stale
     if evaluation.judged or turn.suffix >= MAX_SUFFIX:
         return True
@@ -93,13 +93,13 @@ def _is_final(evaluation: Evaluation, stale: bool, turn: _Turn, settings: Settin
     if not stale and (hopeless or turn.fresh > settings.again):
         return True
     if not stale and evaluation.result is not None:
-        log.warning("evaluation %s has no verdict (%s); handing it in again", evaluation.id, evaluation.result.message)
+        log.warning("evaluation %s has no verdict (%s); submitting it again", evaluation.id, evaluation.result.message)
     turn.suffix += 1
     return False
 
 
 def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flow[list[_Accepted]]:
-    """By one call each, or by as few as the service takes."""
+    """Submit by one call each, or in as few batches as possible."""
     if len(items) == 1:
         key, submission = items[0]
         told = yield from exchange(
@@ -117,7 +117,7 @@ def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flo
         except (BusyError, InvalidRequestError) as error:
             if error.code not in at_once:
                 raise
-            # A queue or a body limit may be too small for this many at any time: with fewer, some get in.
+            # A queue or body limit may be too small for so many: with fewer, some are accepted.
             most, narrowed = len(part) // 2, narrowed + 1
             if isinstance(error, BusyError):
                 yield Pause(settings.patience.pause_s(None, narrowed))
@@ -130,7 +130,7 @@ def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flo
 
 
 def _fitting(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """The first of them that fit into one batch; one at least."""
+    """The first ones that fit into one batch, at least one."""
     part: list[Mapping[str, Any]] = []
     size = 0
     for body in bodies[:most]:
@@ -142,7 +142,7 @@ def _fitting(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str
 
 
 def _taken(item: Mapping[str, Any], number: int) -> _Accepted:
-    """Raises RefusedError for an item that was refused."""
+    """The evaluation of an item. Raises RefusedError for a refused one."""
     error = item.get("error")
     if error:
         raise refusal(item["status"], error["code"], error["message"], error.get("details", ()), place=f"submission {number}")
@@ -158,11 +158,11 @@ def _evaluation(told: Mapping[str, Any]) -> Evaluation:
     try:
         return Evaluation.of(told)
     except (KeyError, TypeError) as error:
-        raise UnexpectedAnswerError(f"an evaluation is not told as it should be: {error!r} is missing") from error
+        raise UnexpectedAnswerError(f"an evaluation lacks a field: {error!r}") from error
 
 
 def _wait(accepted: Iterable[Evaluation], settings: Settings, deadline: float | None) -> Flow[dict[str, Evaluation]]:
-    """Until all have ended; by id. Raises ServiceError, NotFinishedError."""
+    """Wait until all have ended; by id. Raises ServiceError, NotFinishedError."""
     found = {evaluation.id: evaluation for evaluation in accepted}
     while open_ids := [each.id for each in found.values() if not each.ended]:
         left_s = POLL_S if deadline is None else deadline - time.monotonic()
@@ -182,24 +182,24 @@ def _wait(accepted: Iterable[Evaluation], settings: Settings, deadline: float | 
 
 
 def submit(submission: Submission, settings: Settings) -> Flow[Evaluation]:
-    """Hand in one, and don't wait. Raises ServiceError."""
+    """Submit one, without waiting. Raises ServiceError."""
     accepted = yield from _hand_in([(submission.key_in(settings.namespace), submission)], settings)
     return accepted[0].evaluation
 
 
 def get(public_id: str, wait_s: float, settings: Settings) -> Flow[Evaluation]:
-    """Ask after one; with wait_s (60 at most) when it has ended or the time is over. Raises ServiceError."""
+    """Get one; wait up to wait_s (60 at most) for its end. Raises ServiceError."""
     call = Call("GET", f"/v1/evaluations/{public_id}", query={"wait": f"{wait_s:g}"}, wait_s=wait_s)
     return _evaluation((yield from exchange(call, settings.patience)))
 
 
 def cancel(public_id: str, settings: Settings) -> Flow[Evaluation]:
-    """Raises ServiceError; ConflictError where it is done."""
+    """Cancel one. Raises ServiceError; ConflictError if it is done."""
     return _evaluation((yield from exchange(Call("DELETE", f"/v1/evaluations/{public_id}"), settings.patience)))
 
 
 def evaluations(state: str | None, problem: str | None, limit: int, settings: Settings) -> Flow[list[Evaluation]]:
-    """One's own, up to so many, the newest first. Raises ServiceError."""
+    """Your own evaluations, up to so many, newest first. Raises ServiceError."""
     query = {name: value for name, value in (("state", state), ("problem", problem)) if value is not None}
     found: list[Evaluation] = []
     while len(found) < limit:
@@ -219,6 +219,6 @@ def problems(settings: Settings) -> Flow[list[Problem]]:
 
 
 def leaderboard(filters: Mapping[str, str], settings: Settings) -> Flow[list[Mapping[str, Any]]]:
-    """The rows that pass the filters. Raises ServiceError."""
+    """The leaderboard's rows that pass the filters. Raises ServiceError."""
     told = yield from exchange(Call("GET", "/v1/leaderboard", query=filters), settings.patience)
     return list(told.get("rows", ()))

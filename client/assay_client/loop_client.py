@@ -1,4 +1,4 @@
-"""One asynchronous client for each event loop, for libraries that score on loops of their own."""
+"""One asynchronous client per event loop, for libraries that score on their own loops."""
 
 import asyncio
 from weakref import WeakKeyDictionary
@@ -9,7 +9,7 @@ _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDic
 
 
 def loop_client() -> AsyncClient:
-    """All that runs on this loop shares its connections. Address and token come from ASSAY_URL and ASSAY_TOKEN. Raises AssayError."""
+    """This event loop's shared client. Address and token come from ASSAY_URL and ASSAY_TOKEN. Raises AssayError."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
         _clients[loop] = AsyncClient()

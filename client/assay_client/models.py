@@ -1,4 +1,4 @@
-"""What is handed in, and what becomes of it."""
+"""Submissions and evaluations."""
 
 import hashlib
 import json
@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 MAX_KEY = 190
-"""Characters of a key; the service takes 200, and trying again adds a few."""
+"""Maximum characters of a key; the service allows 200, and retries add a few."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to judge. None leaves it to the service."""
+    """Judging options. None: the service's default."""
 
     case: str | None = None
     dtype: str | None = None
@@ -21,11 +21,11 @@ class Options:
     shapes: Literal["own", "others", "strict"] | None = None
     strict_inputs: bool | None = None
     profile: bool | None = None
-    """Takes the token's scope `profile`."""
+    """Needs the token's scope `profile`."""
     timeout_s: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """What was chosen."""
+        """The options that are set."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -33,9 +33,8 @@ class Options:
 class Submission:
     """One answer to one problem.
 
-    Give `response` (Markdown) or `source` (Python); and `problem` (a name), `reference` (Python, which takes the token's scope
-    `reference`), or a `name` that tells the problem, such as `softmax/fused.py`. Raises ValueError for anything else, and for a key that
-    the service would not take.
+    Give `response` (Markdown) or `source` (Python); and `problem` (a name), `reference` (Python; needs the token's scope `reference`), or a
+    `name` with the problem, such as `softmax/fused.py`. Raises ValueError for anything else, and for an invalid key.
     """
 
     response: str | None = None
@@ -45,9 +44,9 @@ class Submission:
     options: Options = field(default_factory=Options)
     sample_id: int | None = None
     name: str | None = None
-    """What to call it."""
+    """Its name."""
     key: str | None = None
-    """The idempotency key; by default it follows from everything else here."""
+    """The idempotency key; by default derived from the other fields."""
 
     def __post_init__(self) -> None:
         if (self.response is None) == (self.source is None):
@@ -60,7 +59,7 @@ class Submission:
             raise ValueError(f"a key has 1 to {MAX_KEY} visible ASCII characters: {self.key!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """As the service takes it, without a key."""
+        """As the service's JSON, without a key."""
         told: dict[str, Any] = {
             "response": _plain(self.response),
             "source": _plain(self.source),
@@ -73,7 +72,7 @@ class Submission:
         return {name: value for name, value in told.items() if value is not None}
 
     def key_in(self, namespace: str) -> str:
-        """The key that it goes by: its own, or one that is the same for the same content, whoever computes it and when."""
+        """Its own key, or one that depends only on the content."""
         if self.key is not None:
             return self.key
         text = json.dumps([namespace, self.to_json()], sort_keys=True)
@@ -81,7 +80,7 @@ class Submission:
 
 
 def _plain(text: str | None) -> str | None:
-    """Half of a surrogate pair is no character, can't be sent, and comes out of tokenizers now and then."""
+    """Replace lone surrogates: they can't be sent, and tokenizers sometimes produce them."""
     return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -90,31 +89,31 @@ class Verdict:
     """The result of one evaluation."""
 
     number: int
-    """Of the evaluation in the service's database."""
+    """The evaluation's id in the service's database."""
     status: str
     """correct, incorrect, build_failed, run_failed, rejected, disqualified or not_evaluated."""
     category: str
     message: str
     hint: str
     feedback: str
-    """What to say to the submission's author."""
+    """Feedback for the submission's author."""
     line: int | None
     runtime_ms: float | None
     baseline_ms: float | None
     speedup: float | None
     speedup_interval: tuple[float, float] | None
     speed_of_light: float | None
-    """Share of what the device could reach; None where that is not known."""
+    """Share of the device's limit; None if not known."""
     generalises: str
-    """Whether it is right in other shapes too: yes, no or untested."""
+    """Whether it is also right in other shapes: yes, no or untested."""
     robust: str
-    """The same of inputs of other distributions; untested where the service is too old to say."""
+    """Right on other input distributions: yes, no or untested; untested by an old service."""
     record: Mapping[str, Any]
-    """Everything that the service says of it."""
+    """The service's whole JSON."""
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Raises KeyError where something is missing."""
+        """Parse the service's JSON. Raises KeyError for a missing field."""
         interval = record["speedup_interval"]
         return cls(
             number=record["id"],
@@ -129,7 +128,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A submission that was accepted, and what has become of it."""
+    """An accepted submission, and its state."""
 
     id: str
     state: str
@@ -140,9 +139,9 @@ class Evaluation:
     stage: str | None
     result: Verdict | None
     name: str | None = None
-    """What its author calls it."""
+    """Its author's name for it."""
     accepted_at: str = ""
-    """In ISO 8601."""
+    """ISO 8601 time."""
 
     @property
     def ended(self) -> bool:
@@ -150,17 +149,17 @@ class Evaluation:
 
     @property
     def judged(self) -> bool:
-        """Whether there is a verdict about the submission."""
+        """Whether there is a verdict on the submission."""
         return self.result is not None and self.result.status != "not_evaluated"
 
     @property
     def speedup(self) -> float | None:
-        """Over the reference, of a right answer."""
+        """Speedup over the reference, of a right answer."""
         return None if self.result is None else self.result.speedup
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
-        """Raises KeyError where something is missing."""
+        """Parse the service's JSON. Raises KeyError for a missing field."""
         result = None if told["result"] is None else Verdict.of(told["result"])
         later = {"name": told.get("name"), "accepted_at": told.get("accepted_at", "")}  # an older service has no names
         return cls(result=result, **later, **{name: told[name] for name in ("id", "state", "problem", "sample_id", "attempts", "stage")})
@@ -177,5 +176,5 @@ class Problem:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
-        """Raises KeyError where something is missing."""
+        """Parse the service's JSON. Raises KeyError for a missing field."""
         return cls(told["name"], tuple(told["cases"]), told["default_case"], told["precision"])

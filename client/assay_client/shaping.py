@@ -1,4 +1,4 @@
-"""From a verdict to a number to train on."""
+"""Converts a verdict to a reward for training."""
 
 import math
 from dataclasses import astuple, dataclass
@@ -7,7 +7,7 @@ from assay_client.errors import NotEvaluatedError
 from assay_client.models import Evaluation, Verdict
 
 UNBUILT = ("import_error",)
-"""Failures at run time that come before extensions are built, or while they are loaded: no ground to say that something was built."""
+"""Run-time failures before extensions are built, or while they are loaded: nothing is known to have been built."""
 RANKED = "ok"
 REDUCED = "reduced_precision"
 DEGENERATE = "degenerate_problem"
@@ -15,7 +15,7 @@ DEGENERATE = "degenerate_problem"
 
 @dataclass(frozen=True)
 class Parts:
-    """What a reward is the sum of."""
+    """The terms of a reward, which is their sum."""
 
     disqualified: float = 0.0
     unranked: float = 0.0
@@ -33,53 +33,53 @@ class Parts:
 
 @dataclass(frozen=True)
 class Shaping:
-    """What each step is worth. Raises ValueError where a better submission could get less than a worse one."""
+    """Value of each step. Raises ValueError if a better submission could get less than a worse one."""
 
     disqualified: float = -1.0
-    """All that cheating gets: less than anything else."""
+    """Total for cheating: less than anything else."""
     unranked: float = 0.0
-    """All that a right answer gets that owes nothing to a kernel of its own."""
+    """Total for a right answer without work of its own kernels."""
     built: float = 0.1
     ran: float = 0.1
-    """It came to an answer, though perhaps not the right one. An answer to a problem that accepts those which take no work gets no more."""
+    """It returned an output, right or wrong. A right answer to a problem that accepts trivial answers gets no more."""
     correct: float = 0.3
-    """It is right, though perhaps by reduced precision."""
+    """It is right, perhaps by reduced precision."""
     speedup: float = 0.4
-    """Of what is ranked: for a speedup of `fastest` and more; none for `slowest` and less; by the logarithm between."""
+    """Ranked only: all of it for a speedup of `fastest` and more, none for `slowest` and less, by the logarithm between."""
     speed_of_light: float = 0.1
-    """Of what is ranked: times the share of the speed of light; none where it is not known."""
+    """Ranked only: multiplied by the share of the speed of light; none if that is not known."""
     slowest: float = 0.125
     fastest: float = 8.0
     cautious: bool = False
-    """Take the lower end of the speedup's 95 % interval for the speedup."""
+    """Use the lower end of the speedup's 95 % interval as the speedup."""
 
     def __post_init__(self) -> None:
         steps = (self.built, self.ran, self.correct, self.speedup, self.speed_of_light)
         if not all(math.isfinite(number) for number in (*steps, self.disqualified, self.unranked, self.fastest)):
-            raise ValueError("all numbers of a shaping are finite")
+            raise ValueError("all numbers of a shaping must be finite")
         if min(steps) < 0:
-            raise ValueError("a step is worth 0 at least")
+            raise ValueError("a step must be at least 0")
         if not 0 < self.slowest < self.fastest:
-            raise ValueError("0 < slowest < fastest")
+            raise ValueError("slowest must be above 0 and below fastest")
         if self.disqualified >= min(0.0, self.unranked):
-            raise ValueError("disqualified is less than 0 and than unranked")
+            raise ValueError("disqualified must be below 0 and below unranked")
         if self.unranked > Parts(built=self.built, ran=self.ran).total:
-            raise ValueError("unranked is at most built and ran, which an answer to a degenerate problem gets")
+            raise ValueError("unranked must be at most built + ran, the reward on a degenerate problem")
 
     @property
     def least(self) -> float:
-        """What no reward is below."""
+        """The lowest reward."""
         return self.disqualified
 
     @property
     def most(self) -> float:
-        """What no reward is above."""
+        """The highest reward."""
         return Parts(built=self.built, ran=self.ran, correct=self.correct, speedup=self.speedup, speed_of_light=self.speed_of_light).total
 
 
 @dataclass(frozen=True)
 class Reward:
-    """A number to train on, what it is made of, and what it rests on."""
+    """A reward, its terms, and its evaluation."""
 
     value: float
     parts: Parts
@@ -90,7 +90,7 @@ class Reward:
 
 
 def reward(evaluation: Evaluation, shaping: Shaping | None = None) -> Reward:
-    """What an evaluation is worth. Raises NotEvaluatedError where there is no verdict."""
+    """The reward of an evaluation. Raises NotEvaluatedError without a verdict."""
     if evaluation.result is None or not evaluation.judged:
         raise NotEvaluatedError([evaluation])
     parts = _parts(evaluation.result, shaping or Shaping())
@@ -130,7 +130,7 @@ def _speedup(verdict: Verdict, shaping: Shaping) -> float | None:
 
 
 def _place(speedup: float | None, shaping: Shaping) -> float:
-    """Where a speedup is between the slowest (0) and the fastest (1), by its logarithm."""
+    """Position of a speedup between the slowest (0) and the fastest (1), by its logarithm."""
     if speedup is None or not speedup > shaping.slowest:
         return 0.0
     if speedup >= shaping.fastest:

@@ -1,4 +1,4 @@
-"""Problems as tasks for a model: what it is asked, and what it is told after an answer that fell short."""
+"""Problems as tasks for a model: the prompt, and the feedback after a failed answer."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Answer with one Python code block that holds the whole file.
 {problem}
 ```
 """
-"""What a model is asked; `{problem}` stands for the problem's file."""
+"""The prompt; `{problem}` stands for the problem's file."""
 FOLLOW_UP = """\
 The judge says of your answer:
 
@@ -26,38 +26,38 @@ Answer with one Python code block that holds the whole repaired file.
 """
 PLACE = "{problem}"
 NEEDED = ("class Model", "def get_inputs", "def get_init_inputs")
-"""What a problem's file has, in KernelBench's form."""
+"""Names in a problem's file, in KernelBench's form."""
 
 
 class TaskError(ValueError):
-    """The problems that were asked for can't be read; the message is for the person who asked."""
+    """The problems can't be read; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One problem that a model is to answer."""
+    """One problem for a model."""
 
     name: str
     source: str
     """Python, in KernelBench's form."""
     known: bool = True
-    """Whether the service knows the problem by its name. If not, its source goes along, which takes the token's scope `reference`."""
+    """Whether the service knows the problem's name. If not, its source is sent along, which needs the token's scope `reference`."""
     template: str = field(default=PROMPT, repr=False)
 
     @property
     def prompt(self) -> str:
-        """What the model is asked."""
+        """The model's prompt."""
         return self.template.replace(PLACE, self.source.strip())
 
     def submission(
         self, response: str, options: Options | None = None, sample_id: int | None = None, name: str | None = None
     ) -> Submission:
-        """A model's response to it."""
+        """The submission of a model's response."""
         how = options or Options()
         return Submission(response=response, problem=self._name, reference=self._reference, options=how, sample_id=sample_id, name=name)
 
     def answer(self, source: str) -> Submission:
-        """A file that answers it."""
+        """The submission of a file."""
         return Submission(source=source, problem=self._name, reference=self._reference)
 
     @property
@@ -70,10 +70,10 @@ class Task:
 
 
 def read_tasks(paths: Iterable[Path], known: Collection[str] | None = None, template: str = PROMPT) -> list[Task]:
-    """The problems in files, and in folders with all below them; in order, each once.
+    """The problems in files and folders, with subfolders; in order, each once.
 
-    known: the names that the service knows; None takes all for known. Raises TaskError for a file that is no problem, for two of one
-    name, for a folder without one, and for a template without its place.
+    known: the names that the service knows; None: all are known. Raises TaskError for a file without a problem, two with the same
+    name, a folder without any, and a template without its placeholder.
     """
     if PLACE not in template:
         raise TaskError(f"the prompt has no {PLACE}, which the problem's file would replace")
@@ -114,5 +114,5 @@ def is_solved(evaluation: Evaluation) -> bool:
 
 
 def follow_up(feedback: str) -> str:
-    """What a model is told after an answer that was not ok."""
+    """The model's next prompt after an answer that was not ok."""
     return FOLLOW_UP.format(feedback=feedback.strip())

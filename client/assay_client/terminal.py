@@ -1,4 +1,4 @@
-"""What the commands have in common: exit codes, options, and text on a terminal."""
+"""Shared by the commands: exit codes, options, and text on a terminal."""
 
 import argparse
 import sys
@@ -7,12 +7,12 @@ EXIT_JUDGED, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 class UsageError(Exception):
-    """What was asked for can't be done; the message is for the person who asked."""
+    """The request is impossible. The message is for the user."""
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:
-    """The options that say which service, and as who."""
-    parser.add_argument("--url", help="address of the service (default: ASSAY_URL, else http://127.0.0.1:8400)")
+    """The options for the service's address and the token."""
+    parser.add_argument("--url", help="the service's address (default: ASSAY_URL, else http://127.0.0.1:8400)")
     parser.add_argument("--token", help="your token (default: ASSAY_TOKEN)")
 
 
@@ -24,12 +24,12 @@ def positive(text: str) -> int:
 
 
 def plain(text: str) -> str:
-    """A text on one line, without what a terminal would obey."""
+    """Return the text on one line, without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def complain(place: str, told: str) -> None:
-    """Write to standard error what went wrong, and where."""
+    """Write an error and its place to standard error."""
     sys.stderr.write("\n".join(map(plain, f"{place}: {told}".split("\n"))) + "\n")
 
 

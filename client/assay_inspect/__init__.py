@@ -1,4 +1,4 @@
-"""A task and a scorer for `inspect_ai`: problems as samples, verdicts from a judging service.
+"""A task and a scorer for `inspect_ai`: samples are problems, verdicts come from a judging service.
 
     inspect eval assay_inspect/kernels -T problems=reference --model openai/NAME
 
@@ -25,15 +25,15 @@ from inspect_ai.solver import Solver, TaskState, generate
 __all__ = ["geometric_mean", "kernels", "verdict"]
 
 FAST = (1, 2)
-"""The p of fast_p: the share of samples that are right, and more than p times as fast as the reference."""
+"""Values of p for fast_p: the share of samples that are right, and more than p times as fast as the reference."""
 
 
 @task
 def kernels(problems: str = "reference", case: str | None = None, dtype: str | None = None, solver: Solver | None = None) -> Task:
     """Answer problems with kernels.
 
-    problems: files and folders of problems, with commas between them. case, dtype: how to judge; by default the service's own.
-    solver: any that leaves its answer as the completion. Raises TaskError, ServiceError.
+    problems: files and folders of problems, separated by commas. case, dtype: judging options; by default the service's.
+    solver: any solver whose answer is the completion. Raises TaskError, ServiceError.
     """
     with Client() as client:
         known = {each.name for each in client.problems()}
@@ -44,7 +44,7 @@ def kernels(problems: str = "reference", case: str | None = None, dtype: str | N
 
 @metric
 def geometric_mean() -> Metric:
-    """Over the samples that have a number above 0, as only right answers have a speedup; NaN where none has."""
+    """Geometric mean over the samples above 0, as only right answers have a speedup; NaN if there is none."""
 
     def compute(scores: list[SampleScore]) -> float:
         logarithms = [math.log(value) for each in scores if (value := each.score.as_float()) > 0]
@@ -62,10 +62,10 @@ def geometric_mean() -> Metric:
     }
 )
 def verdict(case: str | None = None, dtype: str | None = None) -> Scorer:
-    """The judge's verdict of the completion. Raises NotEvaluatedError where there is none: that is no wrong answer."""
+    """The judge's verdict on the completion. Raises NotEvaluatedError without a verdict, since the answer need not be wrong."""
     options = Options(case=case, dtype=dtype)
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem is all that there is to hit
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem itself is the target
         problem = Problem(str(state.sample_id), state.metadata["source"], state.metadata["known"])
         (evaluation,) = await loop_client().evaluate([problem.submission(state.output.completion, options)])
         result = evaluation.result

@@ -1,4 +1,4 @@
-"""An environment for `verifiers`: problems as tasks, rewards from a judging service.
+"""An environment for `verifiers`: tasks are problems, rewards come from a judging service.
 
     vf-eval assay-verifiers --env.taskset.problems reference/softmax.py -m NAME --env.agent.runtime.type subprocess
 
@@ -21,7 +21,7 @@ from pydantic import Field
 __all__ = ["KernelData", "KernelState", "KernelTask", "KernelTaskset", "KernelTasksetConfig", "OneAnswerHarness"]
 
 INFO = "assay"
-"""Under which a trace holds the verdict."""
+"""Key of the verdict in a trace."""
 
 
 class KernelData(vf.TaskData):
@@ -30,11 +30,11 @@ class KernelData(vf.TaskData):
     source: str
     """The problem's file."""
     known: bool
-    """Whether the service knows it by its name."""
+    """Whether the service knows its name."""
 
 
 class KernelTaskConfig(vf.TaskConfig):
-    """How answers are judged; None leaves it to the service."""
+    """Judging options; None: the service's default."""
 
     case: str | None = None
     dtype: str | None = None
@@ -42,18 +42,18 @@ class KernelTaskConfig(vf.TaskConfig):
 
 
 class KernelState(vf.State):
-    """Of one rollout."""
+    """State of one rollout."""
 
     judged: Any = None
-    """Its `Reward`, as soon as the service has given it."""
+    """Its `Reward`, once known."""
 
 
 class KernelTask(vf.Task[KernelData, KernelState, KernelTaskConfig]):
-    """A problem, and how answers to it are scored."""
+    """A problem, and the scoring of its answers."""
 
     @vf.metric
     async def verdict(self, trace: vf.Trace) -> dict[str, float]:
-        """To be watched, and no part of the reward."""
+        """Metrics, which are not part of the reward."""
         given = await self._judged(trace)
         speedup = given.evaluation.speedup or 0.0
         right = is_solved(given.evaluation)
@@ -61,11 +61,11 @@ class KernelTask(vf.Task[KernelData, KernelState, KernelTaskConfig]):
 
     @vf.reward
     async def kernel_reward(self, trace: vf.Trace) -> float:
-        """The reward of the shaping. Raises where there is no verdict, so that no step is taken on a made-up number."""
+        """The reward. Raises without a verdict, so that no training step uses a made-up number."""
         return (await self._judged(trace)).value
 
     async def _judged(self, trace: vf.Trace) -> Reward:
-        """Asks the service once for each rollout: metrics come first, rewards after them."""
+        """Calls the service once per rollout: for the metrics, which come before the rewards."""
         if trace.state.judged is None:
             problem = Task(self.data.name or "", self.data.source, self.data.known)
             options = Options(case=self.config.case, dtype=self.config.dtype, timeout_s=self.config.timeout_s)
@@ -81,18 +81,18 @@ _TOLD = ("status", "category", "feedback")
 
 
 class KernelTasksetConfig(vf.TasksetConfig):
-    """Which problems."""
+    """The choice of problems."""
 
     problems: list[Path] = Field(default_factory=list)
-    """Files of problems, and folders of them, such as KernelBench's."""
+    """Files and folders of problems, such as KernelBench's."""
     task: KernelTaskConfig = Field(default_factory=KernelTaskConfig)
 
 
 class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
-    """All problems, each as one task."""
+    """All problems, one task each."""
 
     def load(self) -> Iterator[KernelTask]:
-        """Raises TaskError for problems that can't be read, ServiceError where the service does not answer."""
+        """Load the tasks. Raises TaskError for unreadable problems, ServiceError if the service does not answer."""
         with Client() as client:
             known = {each.name for each in client.problems()}
         for task in read_tasks(self.config.problems, known):
@@ -100,7 +100,7 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
 
 
 class OneAnswerHarness(vf.Harness[vf.HarnessConfig]):
-    """One question, one answer: no tools, and no program that would have to be installed in the agent's runtime."""
+    """One question, one answer: no tools, and no program to install in the agent's runtime."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False

@@ -1,4 +1,4 @@
-"""A reward function for TRL's trainers and one for verl: neither library is imported here.
+"""Reward functions for TRL's trainers and for verl; neither library is imported here.
 
 TRL:    GRPOTrainer(reward_funcs=reward_func, train_dataset=...), where the dataset has a column `problem` beside `prompt`.
 verl:   custom_reward_function.path=trl_reward.py, custom_reward_function.name=compute_score_batch, reward_model.reward_manager=batch,
@@ -18,22 +18,22 @@ Completion = str | Sequence[Mapping[str, Any]]
 
 @cache
 def client() -> Client:
-    """One for the process: connections are kept."""
+    """One client per process, which keeps its connections."""
     return Client()
 
 
 def text_of(completion: Completion) -> str:
-    """What the model said; of a conversation, its last message."""
+    """The model's text; of a conversation, the last message."""
     return completion if isinstance(completion, str) else str(completion[-1]["content"])
 
 
 def reward_func(completions: Sequence[Completion], problem: Sequence[str], **_columns: Any) -> list[float]:
-    """For TRL: one reward for each completion. Raises where one can't be judged, so that no step is taken on a made-up number."""
+    """For TRL: one reward per completion. Raises if one can't be judged, so that no training step uses a made-up number."""
     return [reward.value for reward in client().score([text_of(completion) for completion in completions], problem)]
 
 
 def compute_score_batch(solution_strs: Sequence[str], ground_truths: Sequence[str], **_columns: Any) -> list[dict[str, float]]:
-    """For verl, which gives its arguments by their names: each reward with what belongs into the log."""
+    """For verl, which passes arguments by name: each reward with its log entries."""
     rewards = client().score(solution_strs, ground_truths)
     return [
         {"score": reward.value, "correct": float(reward.parts.correct > 0), "speedup": reward.evaluation.speedup or 0.0}

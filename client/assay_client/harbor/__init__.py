@@ -1,1 +1,1 @@
-"""Tasks for Harbor, whose verifier asks a judging service outside of the agent's sandbox."""
+"""Tasks for Harbor. Their verifier calls a judging service outside of the agent's sandbox."""

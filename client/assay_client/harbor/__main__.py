@@ -16,7 +16,7 @@ PROGRAM = "python -m assay_client.harbor"
 TEMPLATE = Path(__file__).parent / "task"
 CLIENT = Path(__file__).parents[1]
 CARRIED = ("__init__", "client", "errors", "flow", "flows", "models", "shaping", "tasks")
-"""Modules of the client that the verifier needs."""
+"""The client's modules that the verifier needs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(task: Task, out: Path) -> Path:
-    """Write a task's folder; returns it. Raises FileExistsError where there is one."""
+    """Write a task's folder; returns it. Raises FileExistsError if it exists."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", task.name).strip("-_") or "problem"
     folder = out / name
     folder.mkdir(parents=True)

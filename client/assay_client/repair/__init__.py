@@ -1,1 +1,1 @@
-"""Have a model answer problems, tell it what the judge says, and let it try again."""
+"""Has a model answer problems, sends it the judge's feedback, and lets it try again."""

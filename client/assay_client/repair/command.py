@@ -1,4 +1,4 @@
-"""The command `repair`: its options, and what it shows."""
+"""The command `repair`: its options and its output."""
 
 import argparse
 import asyncio
@@ -18,26 +18,26 @@ from assay_client.terminal import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_JUDGED, Us
 
 PROGRAM = "repair"
 SHOWN = 10
-"""Chains that stopped whose reason is told."""
+"""Maximum of stopped chains whose reasons are shown."""
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:
-    """Have a model answer problems, and repair its answers by the judge's feedback."""
+    """Have a model answer problems, and repair its responses from the judge's feedback."""
     add = parser.add_argument
     add("problems", nargs="+", type=Path, metavar="PROBLEM", help="a problem's file, or a folder of them")
-    add("--endpoint", required=True, metavar="URL", help="OpenAI-compatible API, such as http://127.0.0.1:8000/v1")
-    add("--model", required=True, metavar="NAME", help="the model's name there")
+    add("--endpoint", required=True, metavar="URL", help="OpenAI-compatible API, as in http://127.0.0.1:8000/v1")
+    add("--model", required=True, metavar="NAME", help="the model's name")
     add("--key-variable", default="OPENAI_API_KEY", metavar="NAME", help="variable with the API's key (default: %(default)s)")
-    add("--attempts", type=_attempts, default=4, metavar="K", help="answers of a chain, the first included (default: %(default)s)")
-    add("--chains", type=positive, default=1, metavar="N", help="chains for each problem (default: %(default)s)")
+    add("--attempts", type=_attempts, default=4, metavar="K", help="responses per chain, including the first (default: %(default)s)")
+    add("--chains", type=positive, default=1, metavar="N", help="chains per problem (default: %(default)s)")
     add("--concurrency", type=positive, default=8, metavar="N", help="chains at once (default: %(default)s)")
-    add("--temperature", type=float, metavar="T", help="of the model (default: the endpoint's)")
-    add("--max-tokens", type=positive, metavar="N", help="of one answer (default: the endpoint's)")
-    add("--answer-timeout", type=float, default=600.0, metavar="S", help="seconds for one answer (default: %(default)g)")
-    add("--prompt", type=Path, metavar="FILE", help="a prompt of your own; {problem} stands for the problem's file")
-    add("--out", type=Path, default=Path("repair.jsonl"), metavar="FILE", help="keeps all attempts (default: %(default)s)")
-    add("--case", metavar="NAME", help="set of shapes (default: the service's)")
-    add("--dtype", metavar="TYPE", help="precision (default: the problem's own)")
+    add("--temperature", type=float, metavar="T", help="the model's temperature (default: the endpoint's)")
+    add("--max-tokens", type=positive, metavar="N", help="tokens per response (default: the endpoint's)")
+    add("--answer-timeout", type=float, default=600.0, metavar="S", help="timeout of one response, in seconds (default: %(default)g)")
+    add("--prompt", type=Path, metavar="FILE", help="your own prompt; {problem} stands for the problem's file")
+    add("--out", type=Path, default=Path("repair.jsonl"), metavar="FILE", help="file for all attempts (default: %(default)s)")
+    add("--case", metavar="NAME", help="shapes (default: the service's)")
+    add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
     add("--json", action="store_true", help="print the table as JSON")
     add_service(parser)
 
@@ -60,7 +60,7 @@ def repair(client: Client, options: argparse.Namespace) -> int:
         try:
             stopped = asyncio.run(_run(options, tasks, journal))
         except KeyboardInterrupt:
-            complain(PROGRAM, f"interrupted; the same command goes on, from {options.out}")
+            complain(PROGRAM, f"interrupted; the same command continues, from {options.out}")
             return EXIT_INTERRUPTED
         wanted = {(task.name, chain) for task in tasks for chain in range(options.chains)}
         found = rows({place: each for place, each in journal.attempts.items() if (place.problem, place.chain) in wanted}, options.attempts)
@@ -68,7 +68,7 @@ def repair(client: Client, options: argparse.Namespace) -> int:
     for (problem, chain), why in list(stopped.items())[:SHOWN]:
         complain(f"{problem}, chain {chain}", why)
     if stopped:
-        complain(PROGRAM, f"{len(stopped)} of {len(wanted)} chains stopped before their end; the same command goes on with them")
+        complain(PROGRAM, f"{len(stopped)} of {len(wanted)} chains stopped early; the same command continues them")
     return EXIT_FAILED if stopped else EXIT_JUDGED
 
 
@@ -88,7 +88,7 @@ async def _run(options: argparse.Namespace, tasks: list[Task], journal: Journal)
 
 
 def _tell(place: Place, attempt: Attempt) -> None:
-    """A line for a verdict, on standard error: standard output is the table's."""
+    """Show a verdict in a line on standard error. Standard output is for the table."""
     speed = "" if attempt.speedup is None else f"  {attempt.speedup:.2f}x"
     complain(f"{place.problem}, chain {place.chain}, attempt {place.attempt}", plain(f"{attempt.category}{speed}"))
 

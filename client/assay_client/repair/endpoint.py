@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: one question, one answer, with patience for what passes."""
+"""A model behind an OpenAI-compatible endpoint: one question, one answer, with retries."""
 
 import asyncio
 import email.utils
@@ -15,48 +15,48 @@ from assay_client.flow import Patience
 
 log = logging.getLogger(__name__)
 PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 529)
-"""Statuses after which the same call may succeed later."""
+"""Statuses that are retried."""
 MALFORMED_TRIES = 3
-"""How often an answer may come that is none, before it is given up."""
+"""Invalid answers before it gives up."""
 EXCERPT = 200
 Message = Mapping[str, str]
 
 
 class EndpointError(Exception):
-    """The model gave no answer; the message says why and what to do."""
+    """The model gave no answer; the message says why, and how to fix it."""
 
     def __init__(self, told: str, hopeless: bool = False) -> None:
-        """hopeless: whether no other question would be answered either."""
+        """hopeless: whether other questions would fail too."""
         super().__init__(told)
         self.hopeless = hopeless
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Which model is asked, and how."""
+    """The model and its settings."""
 
     url: str
-    """Of the API: what comes before `/chat/completions`."""
+    """The API's address, before `/chat/completions`."""
     model: str
     temperature: float | None = None
-    """None leaves it to the endpoint; so does None for max_tokens."""
+    """None: the endpoint's default; also for max_tokens."""
     max_tokens: int | None = None
     key: str | None = field(default=None, repr=False)
     key_from: str = ""
-    """Where the key comes from, for messages."""
+    """The key's origin, for messages."""
     timeout_s: float = 600.0
-    """How long one answer may take."""
+    """Timeout of one answer."""
     patience: Patience = field(default_factory=lambda: Patience(total_s=900.0, longest_s=60.0))
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a model said."""
+    """A model's answer."""
 
     text: str
-    """Empty where it said nothing."""
+    """Empty if it said nothing."""
     cut_off: bool
-    """Whether the limit of tokens ended it."""
+    """Whether the token limit ended it."""
 
 
 class Endpoint:
@@ -67,7 +67,7 @@ class Endpoint:
         headers = {"Authorization": f"Bearer {asking.key}"} if asking.key else {}
         self._url = asking.url.rstrip("/") + "/chat/completions"
         self._answered = False
-        """Whether anything has come back: until then a refused connection means that nobody is there."""
+        """Whether the endpoint has answered yet: until then a refused connection means that none runs."""
         timeout = httpx.Timeout(asking.timeout_s, connect=10.0)
         self._http = httpx.AsyncClient(headers=headers, timeout=timeout, limits=httpx.Limits(max_connections=None))
 
@@ -87,7 +87,7 @@ class Endpoint:
             except httpx.TimeoutException:
                 why = f"{self._url}: no answer within {self.asking.timeout_s:g} s"
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-                raise EndpointError(f"{self._url} is no address: {error}", hopeless=True) from error
+                raise EndpointError(f"invalid address {self._url}: {error}", hopeless=True) from error
             except httpx.RequestError as error:
                 why = f"{self._url}: no answer ({type(error).__name__}: {error})"
                 if isinstance(error, httpx.ConnectError) and not self._answered:
@@ -130,7 +130,7 @@ class Endpoint:
 
 
 def _read(answer: httpx.Response) -> Response:
-    """Raises ValueError for what is no chat completion."""
+    """The answer in a chat completion. Raises ValueError for anything else."""
     try:
         told = answer.json()
     except ValueError:
@@ -147,7 +147,7 @@ def _read(answer: httpx.Response) -> Response:
 
 
 def _told(answer: httpx.Response) -> str:
-    """The reason that an error has, in one line."""
+    """An error's reason, in one line."""
     try:
         error = answer.json()["error"]
         told = error["message"] if isinstance(error, dict) else error
@@ -157,7 +157,7 @@ def _told(answer: httpx.Response) -> str:
 
 
 def _retry_after_s(told: str | None) -> float | None:
-    """Seconds from a `Retry-After`, which has a number or a date; None where it says nothing."""
+    """Seconds from a `Retry-After`, which has a number or a date; None for anything else."""
     if told is None:
         return None
     try:

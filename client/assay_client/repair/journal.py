@@ -1,4 +1,4 @@
-"""The file in which a run of repairs keeps what it has: a JSON object a line, each on the disk before the run goes on."""
+"""The file of a run of repairs: one JSON object per line, each on disk before the run goes on."""
 
 import json
 import os
@@ -13,12 +13,12 @@ VERSION = 1
 
 
 class JournalError(ValueError):
-    """The file can't be gone on with; the message is for the person who asked."""
+    """The file can't be continued; the message is for the user."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """One attempt: which problem, which of its chains, which answer in it (from 0)."""
+    """The place of an attempt: problem, chain, and answer in the chain (from 0)."""
 
     problem: str
     chain: int
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A model's answer, and the verdict as soon as there is one."""
+    """A model's answer, and the verdict, once known."""
 
     response: str
     cut_off: bool = False
@@ -45,19 +45,19 @@ class Attempt:
 
 
 class Journal:
-    """Reads what there is, and appends. A context manager."""
+    """Reads an existing file, and appends to it. A context manager."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        """settings: what all attempts of a run share, such as the model. Raises JournalError for another run's file, or what is none."""
+        """settings: common to all attempts of a run, such as the model. Raises JournalError for another run's file, or an invalid one."""
         self.path = path
         self.attempts: dict[Place, Attempt] = {}
         self.run = uuid.uuid4().hex
-        """Tells this run from others with the same settings."""
+        """Identifies this run among others with the same settings."""
         kept = self._read(settings)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("r+b" if path.exists() else "w+b")
-            self._file.truncate(kept)  # what a crash left of a line
+            self._file.truncate(kept)  # drop a line that a crash cut short
             self._file.seek(kept)
         except OSError as error:
             raise JournalError(f"{path}: can't be written: {error.strerror or error}") from error
@@ -71,7 +71,7 @@ class Journal:
         self._file.close()
 
     def answered(self, place: Place, attempt: Attempt) -> None:
-        """Keep what the model said. Raises JournalError."""
+        """Keep the model's answer. Raises JournalError."""
         self.attempts[place] = attempt
         self._append({**_told(place), "response": attempt.response, "cut_off": attempt.cut_off})
 
@@ -81,7 +81,7 @@ class Journal:
         self._append({**_told(place), **{name: getattr(attempt, name) for name in _VERDICT}})
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        """Raises JournalError."""
+        """Append a line. Raises JournalError."""
         try:
             self._file.write(json.dumps(line).encode() + b"\n")
             self._file.flush()
@@ -90,7 +90,7 @@ class Journal:
             raise JournalError(f"{self.path}: can't be written: {error.strerror or error}") from error
 
     def _read(self, settings: Mapping[str, Any]) -> int:
-        """Reads all whole lines; returns their length in bytes."""
+        """Read all complete lines; returns their length in bytes."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -107,7 +107,7 @@ class Journal:
             for line in lines:
                 self._take(line)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise JournalError(f"{self.path}: is no file of repairs; name another ({error!r})") from error
+            raise JournalError(f"{self.path}: not a file of repairs; name another ({error!r})") from error
         if different:
             told = "; ".join(f"{name}: {head['settings'].get(name)!r}, now {settings.get(name)!r}" for name in different)
             raise JournalError(f"{self.path}: belongs to a run with other settings ({told}); name another file")

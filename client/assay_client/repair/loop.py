@@ -1,4 +1,4 @@
-"""The loop: ask the model, have the answer judged, tell the model what the judge says, ask again."""
+"""The loop: ask the model, have the answer judged, send the model the feedback, ask again."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,31 +12,31 @@ from assay_client.repair.journal import Attempt, Journal, JournalError, Place
 from assay_client.tasks import Task, follow_up, is_solved
 
 MOST_ATTEMPTS = 100
-"""In one chain; sample numbers are counted by it."""
+"""Maximum attempts of one chain; sample numbers are computed with it."""
 CUT_OFF = "Your answer was cut off, since it reached the limit of tokens. Answer more briefly.\n\n"
 Told = Callable[[Place, Attempt], None]
-"""Is called after each verdict."""
+"""Called after each verdict."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done."""
+    """The plan of a run."""
 
     tasks: Sequence[Task]
     attempts: int
-    """The most answers of one chain: the first, and its repairs."""
+    """Maximum answers of one chain: the first, and its repairs."""
     chains: int = 1
-    """How often to begin with each problem."""
+    """Chains per problem."""
     concurrency: int = 8
-    """Chains that are under way at once."""
+    """Chains at once."""
     options: Options = field(default_factory=Options)
 
 
 class StoppedError(Exception):
-    """A chain can't go on now; the same run goes on with it later."""
+    """A chain can't go on now; a later run continues it."""
 
     def __init__(self, why: str, hopeless: bool = False) -> None:
-        """hopeless: whether all other chains would fail in the same way."""
+        """hopeless: whether all other chains would fail too."""
         super().__init__(why)
         self.hopeless = hopeless
 
@@ -50,14 +50,14 @@ class Loop:
         self._hopeless = False
 
     async def run(self) -> dict[tuple[str, int], str]:
-        """Bring all chains to their end; returns why those stopped that did not get there, by problem and chain."""
+        """Finish all chains; returns why the unfinished ones stopped, by problem and chain."""
         chains = [(task, chain) for chain in range(self._plan.chains) for task in self._plan.tasks]
         async with asyncio.TaskGroup() as group:
             running = {(task.name, chain): group.create_task(self._chain(task, chain)) for task, chain in chains}
         return {place: why for place, each in running.items() if (why := each.result())}
 
     async def _chain(self, task: Task, chain: int) -> str:
-        """Returns why it stopped before its end; empty where it did not."""
+        """Run a chain. Returns why it stopped early; empty if it did not."""
         async with self._room:
             if self._hopeless:
                 return "not begun, since no chain can go on"
@@ -72,7 +72,7 @@ class Loop:
             return ""
 
     async def _answer(self, task: Task, chain: int) -> None:
-        """Raises StoppedError, JournalError."""
+        """Run a chain to its end. Raises StoppedError, JournalError."""
         messages: list[Message] = [{"role": "user", "content": task.prompt}]
         for number in range(self._plan.attempts):
             place = Place(task.name, chain, number)
@@ -116,6 +116,6 @@ class Loop:
 
 
 def _exchanged(attempt: Attempt) -> list[Message]:
-    """The answer, and what it is answered."""
+    """The answer, and the reply to it."""
     told = follow_up(attempt.feedback)
     return [{"role": "assistant", "content": attempt.response}, {"role": "user", "content": CUT_OFF + told if attempt.cut_off else told}]

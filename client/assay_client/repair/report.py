@@ -1,4 +1,4 @@
-"""What a run of repairs came to: how many chains were solved after how many repairs."""
+"""Chains solved by number of repairs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,16 +8,16 @@ from assay_client.repair.journal import Attempt, Place
 
 @dataclass(frozen=True)
 class Row:
-    """After so many repairs."""
+    """Solved chains after a number of repairs."""
 
     repairs: int
     solved: int
     chains: int
-    """Those that got so far: solved by then, or with so many answers judged."""
+    """Chains that got so far: solved by then, or with so many answers judged."""
 
     @property
     def share(self) -> float:
-        """Of the chains; 0 where there is none."""
+        """Solved share of the chains; 0 without chains."""
         return self.solved / self.chains if self.chains else 0.0
 
     def to_json(self) -> dict[str, float]:
@@ -25,7 +25,7 @@ class Row:
 
 
 def rows(attempts: Mapping[Place, Attempt], most: int) -> list[Row]:
-    """One for each number of repairs, from none to one less than `most` answers."""
+    """One row per number of repairs, from 0 to `most` − 1."""
     chains: dict[tuple[str, int], list[Attempt]] = {}
     for place in sorted(attempts):
         if attempts[place].judged:
@@ -39,7 +39,7 @@ def rows(attempts: Mapping[Place, Attempt], most: int) -> list[Row]:
 
 
 def table(found: list[Row]) -> str:
-    """As lines of text."""
+    """The rows as text."""
     lines = ["repairs  solved  chains  share"]
     lines += [f"{row.repairs:>7}  {row.solved:>6}  {row.chains:>6}  {row.share:>5.0%}" for row in found]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """Has the agent's file judged by the service at ASSAY_URL, and writes the reward and the verdict.
 
-Without a verdict no reward is written, so that Harbor reports an error, and no failure of the agent's.
+Without a verdict no reward is written, so that Harbor reports an error, not a failure of the agent.
 """
 
 import json
@@ -13,7 +13,7 @@ from assay_client.tasks import Task
 
 TESTS, LOGS, ANSWER = Path(__file__).parent, Path(os.environ["LOGS"]), Path(os.environ["ANSWER"])
 MISSING = 0.0
-"""The reward where the agent left no file."""
+"""The reward if the agent left no file."""
 
 
 def main() -> int:
