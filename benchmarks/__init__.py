@@ -1,1 +1,1 @@
-"""Measurements of the judge itself; each module is a program."""
+"""Measurements of the judge itself; most modules are programs."""

@@ -1,10 +1,10 @@
-"""How fast extensions are built: the stock way and ours, side by side, cold; and how fast one comes from the cache.
+"""Measures how fast extensions build, by PyTorch's stock way and by ours, cold, and how fast one comes from the cache.
 
     python -m benchmarks.build [--limit N] [--repetitions N] [--json FILE] [NAME...]
 
-Measures the shipped CUDA submissions where there is nvcc, and the C++ ones where there is not (`--kind` tells otherwise; `sources` are
-made-up C++ extensions of several sources). Each repetition builds every extension both ways, one after the other in turns, every time
-with an empty cache of builds; the headers that ours shares are made once beforehand, and their time is told apart.
+Measures the shipped CUDA submissions if nvcc is installed, else the C++ ones (`--kind` chooses; `sources` are made-up C++ extensions of
+several sources). Each repetition builds every extension both ways, alternating, with an empty build cache. Ours shares headers, which are
+made once beforehand; their time is reported separately.
 """
 
 import argparse
@@ -31,18 +31,18 @@ from evaluator.sandbox import Zygote, best_level
 
 WARM_REPETITIONS = 5
 TARGETS = {"cuda": 5.0, "cpp": 3.0, "sources": 3.0}
-"""How many times faster ours is meant to be, by the geometric mean."""
+"""Target of the geometric mean speedup of ours."""
 
 
 @dataclass
 class Row:
-    """Figures of one extension; lists hold one for each repetition."""
+    """Figures of one extension; lists have one entry per repetition."""
 
     label: str
     verdict: str = ""
     same_verdict: bool = True
     fell_back: bool = False
-    """Whether ours compiled something again the stock way."""
+    """Whether ours fell back to the stock way for a part."""
     ways: list[str] = field(default_factory=list)
     stock_s: list[float] = field(default_factory=list)
     ours_s: list[float] = field(default_factory=list)
@@ -50,13 +50,13 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times faster ours was, by the medians."""
+        """Speedup of ours, from the medians."""
         return statistics.median(self.stock_s) / statistics.median(self.ours_s)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The two builders, which share one confinement and nothing else."""
+    """The two builders; they share only the sandbox."""
 
     ours: Builder
     ours_cache: Cache
@@ -64,7 +64,7 @@ class Bench:
     stock_cache: Cache
 
     def measure(self, extension: Extension, row: Row, stock_first: bool) -> None:
-        """Build once each way and add the figures to `row`."""
+        """Build once each way, and add the figures to `row`."""
         both: list[Callable[[], BuildOutcome]] = [lambda: self._ours(extension, row), lambda: self._stock(extension, row)]
         done = [way() for way in (reversed(both) if stock_first else both)]
         stock, ours = done if stock_first else reversed(done)
@@ -88,7 +88,7 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 where every verdict was the same both ways."""
+    """Returns exit code 0 if every verdict was the same both ways."""
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     toolchain = Toolchain.find(None)
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         caches = Cache(folder / "ours"), Cache(folder / "stock")
         bench = Bench(Builder(caches[0], toolchain, zygote), caches[0], Builder(caches[1], toolchain, zygote, stock_only=True), caches[1])
         start = time.monotonic()
-        with console.status("making what builds share"):
+        with console.status("making the shared headers"):
             for flags in sorted({extension.request.extra_cflags for extension in chosen}):
                 bench.ours.prepare(kind == "cuda", flags)
         prepared_s = time.monotonic() - start
@@ -158,8 +158,8 @@ def _show(report: dict[str, object], rows: Sequence[Row], console: Console) -> N
         table.add_row(row.label, verdict, *figures, "yes" if row.fell_back else "", f"{statistics.median(row.warm_ms):.1f}")
     console.print(table)
     console.print(
-        f"geometric mean {report['ratio']:.2f} (target {report['target']:g}), of what builds {report['ratio_of_those_that_build']:.2f}; "
-        f"longest warm hit {report['longest_warm_ms']:.0f} ms; what builds share was made in {report['prepared_s']:.1f} s"
+        f"geometric mean {report['ratio']:.2f} (target {report['target']:g}), successful builds {report['ratio_of_those_that_build']:.2f}; "
+        f"longest warm hit {report['longest_warm_ms']:.0f} ms; shared headers made in {report['prepared_s']:.1f} s"
     )
 
 
@@ -177,7 +177,7 @@ def _forget_builds(cache: Cache) -> None:
 
 
 def _chosen(found: Sequence[Extension], names: Sequence[str], limit: int | None) -> list[Extension]:
-    """Those that are named, or all; of these `limit`, spread evenly."""
+    """The named ones, or all; of these `limit`, spread evenly."""
     wanted = [item for item in found if not names or any(name in item.label for name in names)]
     if limit is None or limit >= len(wanted):
         return wanted

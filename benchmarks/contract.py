@@ -1,11 +1,11 @@
-"""Judge honest answers to KernelBench's problems by the rounds alone, and say which of them are not correct.
+"""Judges honest answers to KernelBench's problems by the correctness rounds only, and lists the incorrect ones.
 
     python -m benchmarks.plain_answers PATH/TO/KernelBench/KernelBench ANSWERS
     python -m benchmarks.contract PATH/TO/KernelBench/KernelBench ANSWERS --json FILE
 
-Each answer is loaded, constructed and asked in a sandbox as the pipeline does it, and is not timed. After a right answer the problem is
-checked: where it accepts an answer that takes no work, the category is `degenerate_problem`. Judges share the GPU; with `--alone` one at a
-time has it, which problems of many gigabytes need.
+Each answer is loaded, constructed and called in a sandbox as in a run, but not timed. After a right answer the problem is checked: if it
+accepts trivial answers, the category is `degenerate_problem`. Judges share the GPU; with `--alone` one at a time uses it, which problems
+of many gigabytes need.
 """
 
 import argparse
@@ -63,9 +63,9 @@ class Judge:
         from evaluator.judge.device.environment import apply_settings
         from evaluator.sandbox import Zygote, best_level
 
-        ctypes.CDLL(None).prctl(1, 9)  # it ends with the process that started it
+        ctypes.CDLL(None).prctl(1, 9)  # the kernel kills it when its parent ends
         if not alone:
-            tempfile.tempdir = tempfile.mkdtemp()  # where the device's lock is
+            tempfile.tempdir = tempfile.mkdtemp()  # folder of the GPU lock
         self._check = check
         options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(tempfile.mkdtemp()))
         recorder = launch_recorder(options)
@@ -76,7 +76,7 @@ class Judge:
         self._context = make_context(options, Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=environment).__enter__())
 
     def judge(self, pair: Pair) -> dict[str, Any]:
-        """What came of it, as plain values."""
+        """The outcome, as plain values."""
         from evaluator.job import Job
 
         code = pair.answer.read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ class Judge:
         check = self._check
 
         class Untimed(Stages):
-            """An evaluation that ends where its timing would begin."""
+            """An evaluation that ends before its timing."""
 
             def _time(self, candidate: Any, reference: Any) -> Any:
                 candidate.end()
@@ -136,7 +136,7 @@ class Judge:
 
 
 def serve(options: argparse.Namespace, device: Device, waiting: "multiprocessing.Queue[Pair | None]", done: Any) -> None:
-    """Judge until nothing waits."""
+    """Judge until the queue is empty."""
     judge = Judge(device, check=not options.unchecked, alone=options.alone)
     while (pair := waiting.get()) is not None:
         try:
@@ -148,7 +148,7 @@ def serve(options: argparse.Namespace, device: Device, waiting: "multiprocessing
 
 
 def run(options: argparse.Namespace, chosen: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Judge all by several processes; rows as they come are printed."""
+    """Judge all in several processes; prints each row when it is known."""
     device, _ = choose(options.device)
     kind = multiprocessing.get_context("spawn")
     waiting, done = kind.Queue(), kind.Queue()
@@ -163,7 +163,7 @@ def run(options: argparse.Namespace, chosen: Sequence[Pair]) -> list[dict[str, A
         try:
             row = done.get(timeout=2)
         except queue.Empty:
-            continue  # look again whether any judge is left
+            continue  # check again whether any judge is left
         found.append(row)
         print(f"{len(found)}/{len(chosen)} {row['level']}/{row['number']} {row['category']} {row.get('seconds', '')}", flush=True)
         if options.json:

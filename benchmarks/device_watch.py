@@ -1,4 +1,4 @@
-"""What is seen of the devices from outside while a run goes on: how busy the driver says they are, and whether a judge holds them."""
+"""Watches the devices from outside during a run: the driver's utilization, and whether a judge holds their locks."""
 
 import threading
 import time
@@ -10,21 +10,21 @@ from typing import Any
 from evaluator.machine.devices import Device
 
 UTILIZATION_EVERY_S = 0.5
-"""As `nvidia-smi --query-gpu=utilization.gpu -lms 500` asks."""
+"""Seconds between samples, as with `nvidia-smi --query-gpu=utilization.gpu -lms 500`."""
 HOLDERS_EVERY_S = 0.05
 LOCKS = Path("/proc/locks")
 
 Sample = tuple[float, float]
-"""Seconds since 1970, and a figure: per cent of utilization of one device, or the share of the devices that are held."""
+"""Seconds since 1970, and a figure: one device's utilization in per cent, or the share of held devices."""
 
 
 @dataclass
 class DeviceWatch:
-    """Notes samples from `start` to `stop`. Where the machine does not tell, there are none."""
+    """Takes samples from `start` to `stop`; none if the machine does not report them."""
 
     devices: Sequence[Device]
     lock_folder: Path
-    """Where judges keep their lock files: the temporary folder."""
+    """Folder of the judges' lock files: the temporary folder."""
     utilization: list[Sample] = field(default_factory=list)
     held: list[Sample] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -41,7 +41,7 @@ class DeviceWatch:
             thread.join()
 
     def _watch_utilization(self) -> None:
-        # The driver answers with the share of its last sample period, a sixth of a second to a second long, in which a kernel ran.
+        # The driver's figure: the share of its last sample period (1/6 to 1 s) in which a kernel ran.
         nvml = _nvml() if any(device.kind == "cuda" for device in self.devices) else None
         if nvml is None:
             return
@@ -56,15 +56,15 @@ class DeviceWatch:
 
 
 def held_count(locks: str, files: Sequence[Path]) -> int:
-    """How many of these lock files are locked, by the text of /proc/locks. A file may not be there yet."""
+    """Number of locked lock files, from the text of /proc/locks. A file may not exist yet."""
     inodes = {str(path.stat().st_ino) for path in files if path.exists()}
-    # 1: FLOCK  ADVISORY  WRITE 17296 fe:00:2146322 0 EOF. Who waits for it has an arrow in front.
+    # 1: FLOCK  ADVISORY  WRITE 17296 fe:00:2146322 0 EOF. A waiting process has an arrow in front.
     fields = [line.split() for line in locks.splitlines() if "->" not in line]
     return len(inodes & {each[5].rsplit(":", 1)[-1] for each in fields if each[1] == "FLOCK"})
 
 
 def _nvml() -> Any:
-    """The module, ready; None where it can't be had."""
+    """The initialized module; None if not available."""
     import pynvml
 
     try:

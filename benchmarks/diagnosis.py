@@ -1,9 +1,9 @@
-"""The corpus of faulty submissions, judged, as a document.
+"""Judges the corpus of faulty submissions, and writes a document.
 
     python -m benchmarks.diagnosis --device cpu > FILE.md
 
-Runs the pipeline over tests/diagnosis/corpus and the faults of tests/diagnosis/fault.py, and writes which categories and lines it found;
-exits with 1 where a category was not the expected one.
+Judges tests/diagnosis/corpus and the faults of tests/diagnosis/fault.py, and writes the found categories and lines. The exit code is 1 if
+a category is not the expected one.
 """
 
 import argparse
@@ -20,9 +20,9 @@ from tests.diagnosis.test_corpus import ON_CPU, ON_CUDA, Records, has_its_line, 
 
 MAX_MESSAGE_CHARS = 160
 INSTALLED = re.compile(r"/\S*/site-packages/")
-"""Where this machine keeps its packages, which is no part of what was found."""
+"""This machine's package folder, which is removed from messages."""
 SHOWN = ("semicolon_missing.py", "sorting_a_list.py", "without_the_maximum.py", "tail_left_at_zero.py", "exception_across_noexcept.py")
-"""Whose feedback is shown whole."""
+"""Submissions whose whole feedback is shown."""
 
 
 def main() -> int:

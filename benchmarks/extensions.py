@@ -1,4 +1,4 @@
-"""The build requests of submissions that the project ships: what their workers would ask the builder for. And some of several sources."""
+"""Build requests of the shipped submissions, as their workers would send them to the builder, and some of several sources."""
 
 import multiprocessing
 import os
@@ -20,10 +20,10 @@ LOADING_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Extension:
-    """One extension that a submission asks for first."""
+    """The first extension of a submission."""
 
     label: str
-    """The submission's path, below the folder that was searched."""
+    """The submission's path, relative to the searched folder."""
     request: BuildRequest
 
 
@@ -51,7 +51,7 @@ BINDINGS
 
 
 def several_sources(counts: Sequence[int] = (2, 3, 4)) -> Iterator[Extension]:
-    """C++ extensions of so many sources, one of which binds what the others define. The shipped ones have one source each."""
+    """C++ extensions of so many sources, one of which binds the functions of the others. The shipped ones have one source each."""
     for count in counts:
         numbers = range(1, count)
         declarations = "\n".join(f"torch::Tensor times_{number}(torch::Tensor x);" for number in numbers)
@@ -66,11 +66,11 @@ def several_sources(counts: Sequence[int] = (2, 3, 4)) -> Iterator[Extension]:
 
 
 class _AskedError(Exception):
-    """Ends the loading of a submission where its first build would begin."""
+    """Ends the loading of a submission at its first build."""
 
 
 def shipped_extensions(folder: Path = FOLDER) -> Iterator[Extension]:
-    """The first extension of each submission below `folder`, in order. Submissions that ask for none, or wrongly, are left out."""
+    """The first extension of each submission below `folder`, in order, without submissions that request none or an invalid one."""
     for submission in find([folder], every_block=True):
         request = requested(submission.code)
         if request is not None:
@@ -79,7 +79,7 @@ def shipped_extensions(folder: Path = FOLDER) -> Iterator[Extension]:
 
 
 def requested(source: str) -> BuildRequest | None:
-    """What a submission asks for first. It is run up to there, in a process of its own but without confinement: for trusted ones only."""
+    """The first build request of a submission. Runs it up to there, in its own process but without a sandbox: only for trusted code."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_load, args=(source, theirs), daemon=True)
@@ -106,4 +106,4 @@ def _load(source: str, pipe: Connection) -> None:
     Extensions(ask).install()
     names: dict[str, Any] = {"__name__": "submission"}
     exec(compile(source, "submission.py", "exec"), names)
-    names["ModelNew"]()  # some build when they are constructed
+    names["ModelNew"]()  # some build on construction

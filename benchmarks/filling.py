@@ -1,4 +1,4 @@
-"""A large database to ask: made-up problems, authors and evaluations, some of these with all the evidence that a real one has."""
+"""Makes a large database for queries: made-up problems, authors and evaluations, some with all evidence of a real one."""
 
 import argparse
 import hashlib
@@ -19,7 +19,7 @@ from evaluator.results.result import Environment, Result
 
 DEVICE = "NVIDIA H200"
 REPEATED_SHARE = 0.1
-"""Of the evaluations, how many are of a submission that has been evaluated before."""
+"""Share of evaluations of an already evaluated submission."""
 OK_SHARE = 0.45
 CALLS = 30
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def problem_source(number: int) -> str:
 
 
 def build(store: Store, options: argparse.Namespace) -> None:
-    """Fill an empty database; the same options make the same database."""
+    """Fill an empty database; equal options make equal databases."""
     draw = random.Random(0)
     authors, problems, bulk = options.authors, options.problems, options.evaluations - options.with_evidence
     names = [author(number) for number in range(authors)]
@@ -120,7 +120,7 @@ def _evaluations(
 
 
 def _insert(store: Store, model: Any, columns: Sequence[str], rows: Any) -> None:
-    """Bulk loading, as fast as either database has it."""
+    """Load in bulk, by the fastest way of each database."""
     names = ", ".join(f'"{name}"' for name in columns)
     with store.change() as connection:
         driver = connection.connection.driver_connection
@@ -134,7 +134,7 @@ def _insert(store: Store, model: Any, columns: Sequence[str], rows: Any) -> None
 
 
 def result(draw: random.Random, name: str, authors: int, problems: int) -> Entry:
-    """A correct result with the evidence that a real one has."""
+    """A correct result with all evidence of a real one."""
     candidate, baseline = ([draw.lognormvariate(mean, 0.02) for _ in range(CALLS)] for mean in (0.0, 0.5))
     speedup = statistics.median(baseline) / statistics.median(candidate)
     figures = ErrorFigures(

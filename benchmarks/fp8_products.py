@@ -1,8 +1,8 @@
-"""How far FP8 products are from the oracle of `fp8_matmul` on a GPU, by the judge's own figure, and how far their disguises are.
+"""Errors of FP8 products and their disguises on a GPU, against the reference of `fp8_matmul`, by the judge's measure.
 
     python -m benchmarks.fp8_products
 
-Blocks are multiplied by `torch._scaled_mm`, which is cuBLASLt's product of FP8 numbers, and scaled in float32.
+Blocks are multiplied by `torch._scaled_mm` (cuBLASLt's FP8 product), and scaled in float32.
 """
 
 import torch
@@ -14,7 +14,7 @@ from evaluator.problem.load import load
 
 
 def main() -> None:
-    """Print the largest error of each, and what is allowed."""
+    """Print the largest error of each, and the tolerance."""
     case = load(discover()["fp8_matmul"]).instance("full")
     x, weight, scale = case.inputs(fresh_seed(), "cuda")
     model, block = case.model(1, "cuda"), int(case.constants.get("block", case.module.block))
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def in_fp8(quantised: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor, block: int) -> torch.Tensor:
-    """Products of codes, block by block: (rows, inner), (columns, inner) and a scale a block to float32 (rows, columns)."""
+    """Products of codes, block by block: (rows, inner), (columns, inner) and one scale per block to float32 (rows, columns)."""
     one = torch.ones((), device=weight.device)
     total = torch.zeros(len(quantised), len(weight), device=weight.device)
     for number in range(weight.size(1) // block):

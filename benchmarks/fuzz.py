@@ -1,9 +1,9 @@
-"""Fuzzes the judge: thousands of drawn invalid or false frames from hostile workers.
+"""Fuzzes the judge: hostile workers send thousands of random invalid or false frames.
 
     python -m benchmarks.fuzz --frames 10000 --confined 300 --json fuzz.json
 
-The conversations are those of tests/fuzz: light workers, and confined ones for part of the frames. Prints what was sent and the
-verdicts; exits with 1 unless the judge gave a fair verdict in time for each conversation.
+The conversations are those of tests/fuzz: with light workers, and with sandboxed ones for part of the frames. Prints the sent frames and
+the verdicts. The exit code is 1 unless the judge gave a fair verdict in time for each conversation.
 """
 
 import argparse
@@ -42,7 +42,7 @@ BATCH = 500
 
 @dataclass
 class Tally:
-    """What was sent to the judge, and what became of it."""
+    """Counts of sent frames and verdicts."""
 
     workers: str
     conversations: int = 0
@@ -70,14 +70,14 @@ class Tally:
             self.faults.append(f"{outcome.fault}: {outcome.plan.to_json()}")
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, figures rounded."""
+        """All counts, rounded."""
         counters = {name: dict(value) for name, value in vars(self).items() if isinstance(value, Counter)}
         health = {"before": dataclasses.asdict(self.before), "after": dataclasses.asdict(self.after)}
         return {**vars(self), **counters, **health, "longest_s": round(self.longest_s, 2), "duration_s": round(self.duration_s, 1)}
 
 
 def fuzz(conversations: Conversations, kinds: tuple[str, ...], frames: int, first_seed: int, workers: str) -> Tally:
-    """Draw conversations until so many hostile frames have been sent."""
+    """Hold random conversations until so many hostile frames have been sent."""
     tally = Tally(workers)
     start = time.monotonic()
     for number in itertools.count(first_seed):
@@ -92,7 +92,7 @@ def fuzz(conversations: Conversations, kinds: tuple[str, ...], frames: int, firs
 
 
 def draw(kinds: tuple[str, ...], number: int) -> list[Plan]:
-    """A batch of plans: hypothesis remembers all that it has drawn, which is not to be taken for a leak of the judge's."""
+    """A batch of plans. Batches keep hypothesis, which stores all its draws, from looking like a leak of the judge."""
     drawn: list[Plan] = []
 
     @settings(max_examples=BATCH, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -124,10 +124,10 @@ def show(tally: Tally) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description="Lie to the judge, and see what it makes of it.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description="Send the judge false frames, and count its verdicts.")
     parser.add_argument("--frames", type=int, default=1000, help="hostile frames in all (1000)")
-    parser.add_argument("--confined", type=int, default=0, help="how many of them through confined workers (0)")
-    parser.add_argument("--seed", type=int, default=0, help="of the draws (0)")
+    parser.add_argument("--confined", type=int, default=0, help="number of them from sandboxed workers (0)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
     parser.add_argument("--json", type=Path, help="write all counts here")
     return parser.parse_args()
 
@@ -135,7 +135,7 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """The command."""
     options = _options()
-    logging.disable(logging.ERROR)  # what the judge logs is in the results
+    logging.disable(logging.ERROR)  # the judge's log is in the results
     with tempfile.TemporaryDirectory() as folder, cpu_context(Path(folder, "cache")) as context:
         confined = Conversations(context, Path(folder))
         assert confined.judge(SUBMISSION).status is Status.CORRECT

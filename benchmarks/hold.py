@@ -1,10 +1,9 @@
-"""How long one evaluation holds the GPU, stage by stage, and how much of its memory it takes.
+"""Measures how long one evaluation holds the GPU lock, by stage, and its GPU memory.
 
     python -m benchmarks.hold [SUBMISSION …] [--case full] [--device cuda|cpu] [--repetitions 3] [--json FILE]
 
-The submissions are judged one after the other by one judge, as the pipeline does; the first time of each, in which it may be built, does
-not count. Memory is what the GPU has less of
-while that goes on than before, asked for every 20 ms: tensors, and the CUDA contexts of the workers.
+One judge judges the submissions one after another, as in a run. The first evaluation of each, which may include its build, does not
+count. Memory is the decrease of the GPU's free memory, sampled every 20 ms: tensors, and the CUDA contexts of the workers.
 """
 
 import argparse
@@ -40,7 +39,7 @@ from evaluator.worker.structure import tensors_of
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
 LONGEST = 6
-"""Stages of which the table tells."""
+"""Stages in the table."""
 TIMEOUT_S = 30.0
 
 
@@ -51,13 +50,13 @@ class Held:
     submission: str
     category: str
     calls: int
-    """Timed calls of the candidate, and as many of the baseline."""
+    """Timed calls of the submission; the baseline has as many."""
     stages_held_s: dict[str, float]
-    """How long the device was held in each stage."""
+    """Seconds that the device was held, by stage."""
     peak_bytes: int | None
-    """None off the GPU."""
+    """None on the CPU."""
     answer_bytes: int
-    """Inputs and four outputs."""
+    """Bytes of the inputs and four outputs."""
 
     @property
     def held_s(self) -> float:
@@ -65,7 +64,7 @@ class Held:
 
 
 class MemoryWatch(threading.Thread):
-    """Notes the most that the device's memory is filled."""
+    """Records the maximum of used device memory."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -122,7 +121,7 @@ def measure(context: JudgeContext, path: Path, case: str) -> Held:
 
 
 def _answer_bytes(case: ProblemCase) -> int:
-    """Inputs and four outputs, by their shapes on a device without memory."""
+    """Bytes of the inputs and four outputs, computed from their shapes on the meta device."""
     inputs = case.inputs(fresh_seed(), "meta")
     with torch.no_grad():
         answer = case.model(0, "meta")(*inputs)
@@ -131,7 +130,7 @@ def _answer_bytes(case: ProblemCase) -> int:
 
 @contextmanager
 def context_of(spec: str) -> Iterator[JudgeContext]:
-    """A judge context, with a warm parent like the engine's."""
+    """A judge context, with a fork server like the engine's."""
     device, _ = choose(spec)
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
     recorder = launch_recorder(options)
@@ -141,7 +140,7 @@ def context_of(spec: str) -> Iterator[JudgeContext]:
 
 
 def table_of(held: Sequence[Held]) -> Table:
-    """The medians of each submission's evaluations, with the least and the most of the sum."""
+    """Medians of each submission's evaluations, with minimum and maximum of the sum."""
     table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "peak GiB", "of inputs + 4 outputs")
     for name in dict.fromkeys(one.submission for one in held):
         these = [one for one in held if one.submission == name]
@@ -162,8 +161,8 @@ def table_of(held: Sequence[Held]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and write the figures of each evaluation where that is asked for."""
-    parser = argparse.ArgumentParser(description="How long an evaluation holds the GPU, and how much of its memory it takes.")
+    """Measure, print the table, and write the figures of each evaluation if requested."""
+    parser = argparse.ArgumentParser(description="Measures how long an evaluation holds the GPU, and its GPU memory.")
     parser.add_argument("submissions", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--case", default="full")
     parser.add_argument("--device", default="cuda")

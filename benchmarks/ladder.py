@@ -1,4 +1,4 @@
-"""The ladder of honest kernels on which times are held against the truth: PyTorch's own, so that nothing is compiled."""
+"""The ladder of honest kernels, for comparing times with the truth. They are PyTorch's own, so that nothing is compiled."""
 
 from dataclasses import dataclass
 
@@ -69,12 +69,12 @@ class Rung:
         )
 
     def submission(self) -> str:
-        """Text of what is judged."""
+        """Text of the submission."""
         return _SUBMISSION.format(parameters=self.parameters, call=self.call)
 
 
 def ladder(device_kind: str) -> list[Rung]:
-    """The rungs, from the shortest to the longest of each kind: on an H200 from some 2 µs to some 100 ms."""
+    """The rungs, shortest first within each kind: on an H200 from about 2 µs to about 100 ms."""
     on_gpu = device_kind == "cuda"
     elements = (1 << 12, 1 << 20, 1 << 24, 1 << 28, 1 << 30) if on_gpu else (1 << 12, 1 << 18, 1 << 22)
     rows = (1 << 4, 1 << 10, 1 << 14, 1 << 18) if on_gpu else (1 << 4, 1 << 9)

@@ -1,12 +1,11 @@
-"""How long questions to a large database take, and how fast results go into it.
+"""Measures the time of queries of a large database, and of inserting results.
 
     python -m benchmarks.leaderboard [--evaluations N] [--problems N] [--authors N] [--db URL] [--repetitions N] [--json FILE]
 
-Builds a database (in a temporary folder unless `--db` names one, which must be empty), asks each question many times with parameters drawn
-at random, and inserts results from two processes at once, as a pipeline does (`save`) and in batches (`save_all`). Nearly all
-evaluations are written in bulk and have no evidence; `--with-evidence` many go through the store with all of it, and `show` is asked
-for these. Processor time is this process's own: with SQLite all that a question costs, whatever else the machine does. Pages remember
-answers that are dear to find until something new is stored: what the first costs is told too.
+Builds a database (in a temporary folder, or an empty one given by `--db`), runs each query many times with random parameters, and inserts
+results from two processes at once, one by one as a run does (`save`) and in batches (`save_all`). Nearly all evaluations are written in
+bulk without evidence; `--with-evidence` of them are saved with all evidence, and `show` is run on these. CPU time is this process's own:
+with SQLite the whole cost of a query. Pages cache expensive answers until new results are stored, so the first time is reported too.
 """
 
 import argparse
@@ -50,7 +49,7 @@ INSERT_TARGET_S = 10.0
 
 
 def insert_side(url: str, name: str, count: int, batch: int, options: argparse.Namespace, start: Any, busy: Any) -> None:
-    """One of two processes; `busy` gets the seconds of processor time that it took."""
+    """One of two processes; `busy` gets its CPU time in seconds."""
     with Store.open(url) as store:
         draw = random.Random(name)
         items = [result(draw, f"{name} {number}", options.authors, options.problems) for number in range(count)]
@@ -62,7 +61,7 @@ def insert_side(url: str, name: str, count: int, batch: int, options: argparse.N
 
 
 def insert(url: str, count: int, batch: int, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds that two processes take for so many results together, and their processor time; making the results is not counted."""
+    """Seconds that two processes take to store so many results together, and their CPU time, without making the results."""
     context = multiprocessing.get_context("spawn")
     start, busy = context.Barrier(3), context.Queue()
     sides = [

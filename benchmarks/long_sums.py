@@ -1,4 +1,4 @@
-"""How far float32 sums of many terms are off, and whether the tolerance tells them from sums in less precision.
+"""Measures errors of float32 sums of many terms, and whether the tolerance separates them from sums in lower precision.
 
     python -m benchmarks.long_sums --most 100000000 --json FILE
 
@@ -90,19 +90,19 @@ KINDS: dict[str, Callable[[int], torch.Tensor]] = {
 FLOAT32 = ("one after the other", "torch.sum", "256 partial sums", "1024 partial sums", "Kahan")
 """Kernels that should be accepted."""
 NARROW = ("TF32 product", "half accumulator", "bfloat16 accumulator")
-"""Kernels that should be caught: a product of factors of 10 bits, summed in float32, and 256 sums rounded after every addition."""
+"""Kernels that should be caught: products of 10-bit factors, summed in float32, and 256 sums rounded after every addition."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Sums of so many terms of one kind."""
+    """Sums of a number of terms of one kind."""
 
     terms: int
     kind: str
     outputs: int
     allowed: float
     errors: dict[str, float]
-    """By kernel."""
+    """Error by kernel."""
 
     @property
     def accepted(self) -> list[str]:
@@ -111,12 +111,12 @@ class Row:
 
     @property
     def caught(self) -> list[str]:
-        """The kernels in less precision beyond it."""
+        """The lower-precision kernels beyond it."""
         return [kernel for kernel in NARROW if not self.errors[kernel] <= self.allowed]
 
 
 def compiled(folder: Path) -> ctypes.CDLL:
-    """The kernels. Raises CalledProcessError."""
+    """Compile the kernels. Raises CalledProcessError."""
     (folder / "sums.cpp").write_text(SOURCE, encoding="utf-8")
     subprocess.run([*COMPILE, "-o", "sums.so", "sums.cpp"], cwd=folder, check=True)
     library = ctypes.CDLL(str(folder / "sums.so"))
@@ -136,7 +136,7 @@ def compiled(folder: Path) -> ctypes.CDLL:
 
 
 def measure(library: ctypes.CDLL, terms: int, kind: str) -> Row:
-    """Every kernel on the same draws, one output after the other."""
+    """Run every kernel on the same random terms, one output after another."""
     outputs = 1 if kind == "constant" else 64 if terms <= 10**6 else 16 if terms <= 10**7 else 8
     found: dict[str, list[float]] = {kernel: [] for kernel in (*FLOAT32, *NARROW)}
     exact: dict[str, list[float]] = {"sum": [], "product": []}
@@ -167,7 +167,7 @@ def _largest_error(values: Sequence[float], exact: Sequence[float]) -> float:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Lines of Markdown; bold is what should have been accepted or caught and was not."""
+    """Lines of Markdown; misses are bold."""
     yield f"| terms | kind | allowed | {' | '.join((*FLOAT32, *NARROW))} | accepted | caught |"
     yield "| ---: | --- " + "| ---: " * (len(FLOAT32) + len(NARROW) + 3) + "|"
     for row in rows:

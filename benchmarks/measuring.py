@@ -1,4 +1,4 @@
-"""What the parts of benchmarks.throughput share: one report, one clock with a budget, and the two programs that are compared."""
+"""Shared by the parts of benchmarks.throughput: the report, a clock with a budget, and the two compared programs."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from evaluator.machine.devices import Device
 
 @dataclass
 class Bench:
-    """What all parts share; `report` is written whenever something has been measured."""
+    """State shared by all parts; `report` is written after each measurement."""
 
     options: argparse.Namespace
     device: Device
@@ -29,19 +29,19 @@ class Bench:
     report: dict[str, Any]
     start: float = field(default_factory=time.monotonic)
     longest_s: float = 60.0
-    """Of the yardsticks so far; before the first, a guess."""
+    """Longest yardstick so far; before the first, a guess."""
 
     @property
     def left_s(self) -> float:
-        """Of the budget."""
+        """Remaining budget."""
         return float(self.options.budget) - (time.monotonic() - self.start)
 
     def short(self, name: str) -> str:
-        """A submission's name; for what was written into the bench's own folder, below that."""
+        """A submission's name; relative for files in the benchmark's own folder."""
         return name.removeprefix(f"{self.folder}/")
 
     def tell(self, text: str) -> None:
-        """A line of progress, with the time since the start and the machine's load average."""
+        """Print a line of progress, with the time since the start and the load average."""
         self.console.print(
             f"[{time.monotonic() - self.start:5.0f} s, load {os.getloadavg()[0]:4.1f}] {text}",
             highlight=False,
@@ -50,7 +50,7 @@ class Bench:
         )
 
     def write(self) -> None:
-        """Write the report as it is so far."""
+        """Write the report so far."""
         if self.options.json:
             written(Path(self.options.json), self.report)
 
@@ -71,20 +71,20 @@ class Bench:
                 arguments += [f"--{option}", str(value)]
         place = Place(self.folder / name.replace(" ", "-"), cache)
         run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
-        self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time was up'}")
+        self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time limit was reached'}")
         part[name] = described(run, self.short)
         self.write()
         return run
 
     def stock(self, part: dict[str, Any], name: str, chosen: Sequence[tuple[int, Subject]], folder: Path) -> list[StockRun]:
-        """Judge one after the other, as long as there is time, and note it in `part`, with what it comes to for all of the part's.
+        """Judge one after another while there is time, and note it in `part`, scaled to all of the part.
 
-        Numbers tell the folders of builds apart.
+        The numbers name the build folders.
         """
         runs: list[StockRun] = []
         for place, (number, subject) in enumerate(chosen, 1):
             if self.left_s < self.longest_s:
-                self.tell(f"{name}: no time for the {len(chosen) - len(runs)} that are left")
+                self.tell(f"{name}: no time for the remaining {len(chosen) - len(runs)}")
                 break
             run = run_stock(subject, self.device.kind, folder / str(number), self.options.calls, self.options.timeout)
             runs.append(run)
@@ -97,14 +97,14 @@ class Bench:
 
 
 def written(target: Path, report: dict[str, Any]) -> None:
-    """Write a report whole, in place of an older one."""
+    """Write a whole report, replacing an older one."""
     new = target.with_name(f".{target.name}.new")
     new.write_text(json.dumps(report, indent=1), encoding="utf-8")
     new.replace(target)
 
 
 def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
-    """A run in plain data, submissions by their short names."""
+    """A run as plain data, with short names of submissions."""
     use = busy(run.results)
     return {
         "wall_s": run.wall_s,

@@ -1,6 +1,6 @@
-"""The pages of a large database as questions for `benchmarks.leaderboard`: asked over HTTP's own interface, in this process.
+"""The pages of a large database as queries for `benchmarks.leaderboard`, called in this process through ASGI.
 
-What a browser would wait for besides is the network, and pictures, which have addresses of their own and come after the page.
+A browser also waits for the network, and for pictures, which have their own addresses and come after the page.
 """
 
 import random
@@ -22,7 +22,7 @@ Question = Callable[[random.Random], object]
 def page_questions(
     store: Store, problem: Callable[[random.Random], str], author: Callable[[random.Random], str]
 ) -> Iterator[dict[str, Question]]:
-    """What is asked, by name; problems and authors are drawn by the functions."""
+    """The queries by name; the functions choose random problems and authors."""
     last = store.count()
     with TestClient(create_app(store)) as client:
 

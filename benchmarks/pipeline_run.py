@@ -1,4 +1,4 @@
-"""One run of the command line from outside: how long it took, and where its evaluations spent that time."""
+"""Measures one run of the command line from outside: its duration, and its evaluations' time by stage."""
 
 import contextlib
 import json
@@ -19,10 +19,10 @@ from evaluator.results.result import Result
 ROOT = Path(__file__).resolve().parents[1]
 FREE_STAGES = ("start", "load", "queue", "build", "place", "prepare", "wait")
 """Stages of an evaluation before it has the device: it neither holds nor slows it. In `place` it waits for
-others that are next, in `wait` for the one that has it. In `prepare` CUDA starts, for its worker and, where
-the problem is new to the judge, with the kernels that judging it takes."""
+others before it, in `wait` for the one that has the device. In `prepare` CUDA starts for its worker, and, if
+the problem is new to the judge, the judging kernels are loaded."""
 ALL_JUDGED = (0, 1)
-"""Exit codes of a run that came to its end."""
+"""Exit codes of a complete run."""
 TELL_EVERY_S = 10.0
 END_WITHIN_S = 60.0
 MAX_LOG_CHARS = 4000
@@ -31,51 +31,51 @@ Tell = Callable[[str], None]
 
 
 class RunFailedError(RuntimeError):
-    """The command line ended in an error; its output is the message."""
+    """The command line failed; the message is its output."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run keeps things. What is new there is cold."""
+    """A run's folders. A new folder makes the run cold."""
 
     folder: Path
-    """Database, records and log go here."""
+    """Folder for database, records and log."""
     cache: Path
-    """ASSAY_CACHE: builds and what they share."""
+    """ASSAY_CACHE: builds and their shared headers."""
 
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """What a run came to."""
+    """The outcome of a run."""
 
     wall_s: float
-    """From the start of the process to its end."""
+    """From start to end of the process."""
     complete: bool
-    """False where it was interrupted for lack of time."""
+    """False if it was interrupted for lack of time."""
     results: tuple[Result, ...]
-    """In the order in which they came."""
+    """In the order of arrival."""
 
 
 @dataclass(frozen=True)
 class Busy:
-    """How well the devices were used while there was something to judge on them.
+    """How well the devices were used in the judging phase.
 
-    The judging phase begins when the first evaluation gets a device, and ends when the last one gives it up; both follow from the times
-    that are stored with the evaluations.
+    The judging phase begins when the first evaluation gets a device, and ends when the last one releases it; both are computed from the
+    times stored with the evaluations.
     """
 
     held_s: float
-    """Time that the device was had, of all evaluations together."""
+    """Time that devices were held, summed over all evaluations."""
     phase_s: float
     devices: tuple[str, ...]
 
     @property
     def share(self) -> float:
-        """Of the judging phase, on the mean device."""
+        """Held share of the judging phase, averaged over the devices."""
         return self.share_of(self.phase_s)
 
     def share_of(self, seconds: float) -> float:
-        """Of so much time, on the mean device."""
+        """Held share of so much time, averaged over the devices."""
         return self.held_s / (seconds * len(self.devices)) if seconds and self.devices else 0.0
 
 
@@ -87,7 +87,7 @@ def run_pipeline(
     tell: Tell,
     env: dict[str, str] | None = None,
 ) -> PipelineRun:
-    """Run `pipeline.py ARGUMENTS` to its end, or interrupt it when timeout_s are over. Raises RunFailedError."""
+    """Run `pipeline.py ARGUMENTS` to its end, or interrupt it after timeout_s. Raises RunFailedError."""
     place.folder.mkdir(parents=True, exist_ok=True)
     database, records, log = place.folder / "results.db", place.folder / "results.jsonl", place.folder / "log"
     command = [sys.executable, str(ROOT / "pipeline.py"), *arguments, "--db", f"sqlite:///{database}", "--json", str(records)]
@@ -111,7 +111,7 @@ def run_pipeline(
 
 
 def _watch(process: "subprocess.Popen[bytes]", records: Path, start: float, timeout_s: float, tell: Tell) -> bool:
-    """Until the run ends; whether it did by itself."""
+    """Wait for the run's end; returns whether it ended by itself."""
     while True:
         passed_s = time.perf_counter() - start
         try:
@@ -141,7 +141,7 @@ def _results(database: Path, records: Path) -> tuple[Result, ...]:
 
 
 def stage_sums(results: Iterable[Result]) -> dict[str, float]:
-    """Seconds by stage, of all evaluations together, longest first."""
+    """Seconds by stage, summed over all evaluations, longest first."""
     sums: Counter[str] = Counter()
     for result in results:
         sums.update(result.evidence.stages_s)
@@ -149,7 +149,7 @@ def stage_sums(results: Iterable[Result]) -> dict[str, float]:
 
 
 def busy(results: Iterable[Result]) -> Busy:
-    """Of those evaluations that got a device."""
+    """Use of the devices, from the evaluations that got one."""
     held = [result for result in results if result.evidence.held_s]
     if not held:
         return Busy(0.0, 0.0, ())

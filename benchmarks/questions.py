@@ -1,4 +1,4 @@
-"""What a large database is asked, and how long each answer takes."""
+"""Queries of a large database, and the time of each answer."""
 
 import argparse
 import random
@@ -20,11 +20,11 @@ from db.store import EvaluationKey, Store, StoredEvaluation
 
 BUDGET_S = 20.0
 FEWEST = 20
-"""A slow question is asked this often at least, and no longer than the budget otherwise."""
+"""Minimum repetitions of a slow query; more only within the budget."""
 
 
 def questions(store: Store, options: argparse.Namespace) -> dict[str, Callable[[random.Random], object]]:
-    """What is asked, by name; each takes its parameters from the generator."""
+    """The queries by name; each takes its parameters from the generator."""
     last = store.count()
 
     def a_problem(draw: random.Random) -> str:
@@ -66,7 +66,7 @@ def questions(store: Store, options: argparse.Namespace) -> dict[str, Callable[[
 
 
 def ask(store: Store, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """How often each question was asked, the first time, the median and 95th percentile, and the mean of this process's processor time, in
+    """Number of runs of each query, the first time, median, 95th percentile, and mean CPU time of this process, in
     milliseconds."""
 
     def a_problem(draw: random.Random) -> str:

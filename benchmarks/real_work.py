@@ -1,10 +1,10 @@
-"""How long real work takes: submissions to KernelBench's own problems, judged by one run of the command line with a cold cache.
+"""Measures real work: one run of the command line judges submissions to KernelBench's own problems, with a cold cache.
 
     python -m benchmarks.real_answers PATH/TO/KernelBench/KernelBench ANSWERS
     python -m benchmarks.real_work PATH/TO/KernelBench/KernelBench ANSWERS [--limit S] [--json FILE] [--judge-args='--jobs 8']
 
-Meanwhile the GPU's utilization is asked for twice a second, and every 50 ms whether a judge holds the device (by /proc/locks). The judging
-phase is from the first hold to the last release. After --limit seconds the run is interrupted, and what there is by then is told.
+Meanwhile it samples the GPU's utilization twice a second, and every 50 ms whether a judge holds the device (by /proc/locks). The judging
+phase is from the first hold to the last release. After --limit seconds it interrupts the run, and reports the results so far.
 """
 
 import argparse
@@ -29,22 +29,22 @@ DAY_S = 86400.0
 
 
 def expectations(answers: Path) -> dict[str, list[str]]:
-    """The verdicts that are fair, by file name, as the folder's manifest has them. Raises OSError, ValueError."""
+    """The fair verdicts by file name, from the folder's manifest. Raises OSError, ValueError."""
     document = tomllib.loads((answers / "manifest.toml").read_text(encoding="utf-8"))
     return {entry["file"]: entry["expect"] for entry in document.get("submission", []) if "expect" in entry}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 where all were judged as expected, 1 where not, 2 where what was asked for can't be done."""
+    """Returns exit code 0 if all were judged as expected, 1 if not, 2 for bad usage."""
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     try:
         expected = expectations(options.answers)
         chosen = [devices.choose(options.device)[0]] if options.device == "cpu" else devices.gpus()
         if not chosen:
-            raise ValueError("there is no GPU; --device cpu is for trying it out")
+            raise ValueError("there is no GPU; use --device cpu to try it out")
         if options.cache and is_filled(options.cache) and not options.warm:
-            raise ValueError(f"{options.cache} is not empty, and a cold run begins without builds: --warm, or another folder")
+            raise ValueError(f"{options.cache} is not empty, but a cold run needs an empty cache: use --warm, or another folder")
     except (OSError, ValueError) as error:
         console.print(f"benchmarks.real_work: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2
@@ -75,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_work", description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("problems", type=Path, help="the folder that holds level1, level2, level3")
-    add("answers", type=Path, help="what benchmarks.real_answers has written")
-    add("--limit", type=float, default=DAY_S, metavar="S", help="interrupt the run after so many seconds (default: a day)")
-    add("--json", type=Path, metavar="FILE", help="write the figures there")
+    add("answers", type=Path, help="output folder of benchmarks.real_answers")
+    add("--limit", type=float, default=DAY_S, metavar="S", help="interrupt the run after S seconds (default: a day)")
+    add("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     add("--judge-args", default="", metavar="'OPTIONS'", help="further options for pipeline.py")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="default: %(default)s")
     add("--keep", metavar="DIR", help="keep database, records and log there (default: a temporary folder)")

@@ -1,4 +1,4 @@
-"""What benchmarks.real_work tells of a run: verdicts, how long each right submission held the device, and how busy the devices were."""
+"""The report of benchmarks.real_work: verdicts, device time of each right submission, and utilization of the devices."""
 
 import statistics
 from collections import Counter
@@ -15,17 +15,17 @@ from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 
 SLOW_SPEEDUP = 1 / 20
-"""What is this slow, or slower, is listed apart."""
+"""Submissions with at most this speedup are marked slow."""
 BUILD_STAGES = ("queue", "build")
 UNJUDGED = (Category.INTERRUPTED,)
 
 Plain = dict[str, Any]
 Expected = Mapping[str, Sequence[str]]
-"""The verdicts that are fair, `status/category`, by file name."""
+"""The fair verdicts, `status/category`, by file name."""
 
 
 def report(run: PipelineRun, expected: Expected, utilization: Sequence[Sample], held: Sequence[Sample]) -> Plain:
-    """Plain data for JSON. What was interrupted is not counted as judged."""
+    """Plain data for JSON. Interrupted evaluations do not count as judged."""
     judged = [result for result in run.results if result.category not in UNJUDGED]
     evaluations = [described(result, expected) for result in judged]
     return {
@@ -64,7 +64,7 @@ def described(result: Result, expected: Expected) -> Plain:
 
 
 def figures(values_s: Sequence[float]) -> Plain | None:
-    """How many there are, their mean, median and 95th percentile in seconds; None of none."""
+    """Count, mean, median and 95th percentile in seconds; None without values."""
     if not values_s:
         return None
     return {
@@ -76,7 +76,7 @@ def figures(values_s: Sequence[float]) -> Plain | None:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Between neighbours in order by their distance, as numpy does it."""
+    """Interpolated linearly between sorted values, as in numpy."""
     ordered, place = sorted(values), share * (len(values) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
@@ -84,9 +84,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def phase(judged: Sequence[Result], utilization: Sequence[Sample], held: Sequence[Sample]) -> Plain | None:
-    """The judging phase, from the first hold of a device to the last release, and what the samples in it say; None without one.
+    """The judging phase, from the first hold of a device to the last release, and its samples' figures; None without one.
 
-    Where nobody was seen holding a device, it is from the first evaluation's start to the last one's end.
+    If no hold was seen, it is from the first evaluation's start to the last one's end.
     """
     seen = [at_s for at_s, share in held if share]
     if seen:

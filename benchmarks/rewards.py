@@ -1,11 +1,11 @@
-"""How many rewards an hour the service gives a trainer, over real problems and submissions that all have to be built.
+"""Measures the rewards per hour that the service gives a trainer, with real problems and submissions that all need a build.
 
     python -m benchmarks.rewards [--device cpu|cuda] [--count N] [--group N] [--under-way N] [--jobs N] [--builds DIR] [--json FILE]
 
-Starts the service in a folder of its own, and hands in variants of the shipped submissions as a trainer does: groups of responses to one
-problem, each by one `AsyncClient.score`, so many groups at once. No two submissions are the same, so each is built, right, wrong or not
-buildable as its origin. The clock runs from the first call to the last reward; the service has started before. With --builds DIR the folder
-of builds is kept there: a second run with the same --seed finds them, as a trainer's service finds nothing.
+Starts the service in its own folder, and submits variants of the shipped submissions as a trainer does: groups of responses to one
+problem, one `AsyncClient.score` per group, several groups at once. All submissions differ, so each is built; each is right, wrong or not
+buildable like its origin. The clock runs from the first call to the last reward; the service is started before. --builds DIR keeps the
+builds: a second run with the same --seed finds them, unlike a trainer's service.
 """
 
 import argparse
@@ -29,13 +29,13 @@ from tests.web.service.process import Process
 
 HOUR_S = 3600.0
 AIM = 1000
-"""Rewards an hour that a trainer asks of one GPU."""
+"""Target: rewards per hour of one GPU."""
 KINDS = {"cpu": "cpp", "cuda": "cuda"}
-"""The variants that a device judges."""
+"""Kind of variants by device."""
 
 
 class Service(Process):
-    """Judges on a device of choice, with as many judges as the service itself chooses unless a number is given."""
+    """A service on the chosen device, with `jobs` judges, or its own choice."""
 
     def __init__(self, root: Path, device: str, jobs: int | None, builds: Path | None) -> None:
         super().__init__(root)
@@ -50,17 +50,17 @@ class Service(Process):
 
 @dataclass
 class Figures:
-    """What came of a run."""
+    """The figures of a run."""
 
     device: str
     submissions: int
     group: int
     took_s: float = 0.0
     groups_s: list[float] = field(default_factory=list)
-    """How long each group waited for all of its rewards."""
+    """Seconds that each group waited for all of its rewards."""
     categories: dict[str, int] = field(default_factory=dict)
     unfair: list[str] = field(default_factory=list)
-    """Submissions that were not judged as their origins are."""
+    """Submissions judged differently from their origins."""
 
     @property
     def an_hour(self) -> float:
@@ -68,7 +68,7 @@ class Figures:
 
 
 def groups(made: Sequence[Variant], size: int) -> list[list[Variant]]:
-    """In groups of at most so many, each of one problem, as a trainer samples them."""
+    """Groups of at most so many, each of one problem, as a trainer samples them."""
     by_problem: dict[str, list[Variant]] = {}
     for variant in made:
         by_problem.setdefault(problem_of(variant), []).append(variant)
@@ -76,12 +76,12 @@ def groups(made: Sequence[Variant], size: int) -> list[list[Variant]]:
 
 
 def problem_of(variant: Variant) -> str:
-    """The problem that it answers."""
+    """The variant's problem."""
     return variant.label.partition("/")[0]
 
 
 async def score(service: Process, made: Sequence[Variant], size: int, under_way: int, figures: Figures) -> None:
-    """Have all scored, so many groups at once. Raises AssayError."""
+    """Score all, so many groups at once. Raises AssayError."""
     waiting = iter(groups(made, size))
 
     async def trainer(client: AsyncClient) -> None:
@@ -99,7 +99,7 @@ async def score(service: Process, made: Sequence[Variant], size: int, under_way:
 
 
 def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) -> None:
-    """Count verdicts, and keep those that are not as expected."""
+    """Count verdicts, and keep the unexpected ones."""
     for variant, each in zip(group, rewards, strict=True):
         assert each.evaluation.result is not None
         verdict = f"{each.evaluation.result.status}/{each.evaluation.result.category}"
@@ -109,7 +109,7 @@ def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) 
 
 
 def measure(root: Path, options: argparse.Namespace) -> Figures:
-    """Start a service, and have everything scored."""
+    """Start a service, and score everything."""
     made = variants(KINDS[options.device], options.count, options.seed)
     figures = Figures(options.device, len(made), options.group)
     with Service(root, options.device, options.jobs, options.builds) as service:
@@ -138,7 +138,7 @@ def show(figures: Figures) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 where each was judged as its origin is."""
+    """Returns 0 if each was judged like its origin."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rewards", description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("--device", choices=tuple(KINDS), default="cpu", help="default: %(default)s")

@@ -1,4 +1,4 @@
-"""From some to all: what a whole takes when a part of it, drawn at random, has been measured."""
+"""Estimates the time of a whole from the measured times of a random part."""
 
 import math
 import statistics
@@ -12,13 +12,13 @@ class Scaled:
 
     total_s: float
     error_s: float | None
-    """Standard error, for a sample without replacement; 0 where all were measured, None where it was one of many."""
+    """Standard error, for a sample without replacement; 0 if all were measured, None for a sample of one."""
     measured: int
     of: int
 
 
 def scaled(sample_s: Sequence[float], count: int) -> Scaled:
-    """`count` items, of which `sample_s` (one or more) are the times of some that were drawn at random without replacement."""
+    """Estimate for `count` items from `sample_s`, the times of one or more that were chosen at random without replacement."""
     measured = len(sample_s)
     total_s = statistics.fmean(sample_s) * count
     if measured == count:

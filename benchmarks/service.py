@@ -1,12 +1,12 @@
-"""How the service bears load, hostility and crashes: whether every accepted submission ends with exactly one right result.
+"""Tests the service under load, attacks and crashes: every accepted submission must end with exactly one right result.
 
     python -m benchmarks.service [--submissions N] [--clients N] [--hostile SHARE] [--no-kills] [--soak N] [--db URL] [--json FILE]
 
-Starts the service on the CPU with a trivial problem, and has clients hand in distinct submissions, each with an idempotency key, and ask
-after them until all have their results. Meanwhile the warm parents of judges and workers, a judge and the service itself are killed; the
-service is started again at once. A client that gets no answer sends the same again. At the end the database is read: what was accepted
-has one result each, what is honest has the verdict that it deserves, and what is hostile has none that is good. `--soak` hands in so many
-that are judged quickly instead, kills nothing, and watches the memory of all of the service's processes.
+Starts the service on the CPU with a trivial problem. Clients submit distinct submissions, each with an idempotency key, and poll them
+until all have results. Meanwhile it kills the fork servers of judges and workers, a judge, and the service, which is restarted at once. A
+client without an answer repeats its call. At the end it reads the database: each accepted submission must have one result, honest ones
+their fair verdict, hostile ones no good verdict. `--soak N` instead submits N that are judged quickly, kills nothing, and watches the
+memory of all of the service's processes.
 """
 
 import argparse
@@ -53,7 +53,7 @@ HONEST = {
     "does not parse": ({"syntax_error"}, submission("x * * {number}")),
     "not a submission": ({"missing_model_new"}, "VALUE = {number}\n"),
 }
-"""Category that each kind deserves, and a template of its source."""
+"""Fair categories of each kind, and a template of its source."""
 HOSTILE = {
     "kills its parents": submission(
         "x * 2", before="import os, signal; os.kill(os.getppid(), signal.SIGKILL); os.kill(-1, signal.SIGKILL)"
@@ -67,7 +67,7 @@ HOSTILE = {
     "hangs": submission("x * 2", before="time.sleep(600)"),
     "crashes": submission("x * 2", before="import ctypes; ctypes.string_at({number} % 8)"),
 }
-"""None of them may end as right, and none may cost another its result."""
+"""None of them may be judged right, and none may cost another its result."""
 GOOD = {"ok", "no_custom_kernel"}
 
 
@@ -88,7 +88,7 @@ class Item:
 
 @dataclass
 class Figures:
-    """What came of a run."""
+    """The figures of a run."""
 
     submissions: int
     clients: int
@@ -99,9 +99,9 @@ class Figures:
     categories: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
-    """Of the service and all that it has started, in the course of the run: judges, workers and compilers come and go."""
+    """Memory of the service and all its processes during the run; judges, workers and compilers come and go."""
     lasting_bytes: list[int] = field(default_factory=list)
-    """Of those alone that last: the service and the warm parents."""
+    """Memory of the lasting processes: the service and the fork servers."""
 
     @property
     def p99_s(self) -> float:
@@ -109,7 +109,7 @@ class Figures:
 
     @property
     def growth(self) -> float:
-        """Of the memory that lasts, as a share, from the second quarter to the last: what is warming up is left out."""
+        """Growth of the lasting processes' memory, as a share, from the second quarter to the last, without the warmup."""
         quarter = len(self.lasting_bytes) // 4
         if not quarter:
             return 0.0
@@ -118,7 +118,7 @@ class Figures:
 
 
 def load(count: int, hostile: float, kinds: Sequence[str]) -> list[Item]:
-    """So many distinct submissions, of which a share is hostile, in no order."""
+    """So many distinct submissions, a share of them hostile, in random order."""
     items = []
     bad = list(HOSTILE)
     for number in range(count):
@@ -132,16 +132,16 @@ def load(count: int, hostile: float, kinds: Sequence[str]) -> list[Item]:
 
 
 class Load:
-    """Clients that hand in and ask after what they have handed in."""
+    """Clients that submit, and poll their submissions."""
 
     def __init__(self, service: Process, figures: Figures) -> None:
         self._service, self._figures = service, figures
         self.accepted: dict[int, str] = {}
-        """Id of the request by the item's number."""
+        """Request id by the item's number."""
         self.ended = 0
 
     async def run(self, items: Sequence[Item]) -> None:
-        """Until all have ended."""
+        """Run until all have ended."""
         waiting = iter(items)
         headers = {"Authorization": f"Bearer {self._service.token}"}
         limits = httpx2.Limits(max_connections=self._figures.clients, max_keepalive_connections=self._figures.clients)
@@ -150,7 +150,7 @@ class Load:
                 group.create_task(self._client(client, waiting))
 
     async def _client(self, client: httpx2.AsyncClient, waiting: Iterator[Item]) -> None:
-        # Fifty people don't begin in the same millisecond.
+        # Fifty clients don't start in the same millisecond.
         await asyncio.sleep(random.uniform(0, BEGIN_WITHIN_S))
         for item in waiting:
             public_id = await self._hand_in(client, item)
@@ -188,7 +188,7 @@ class Load:
 
 
 def descendants(service: Process) -> list[psutil.Process]:
-    """The service and all that it has started."""
+    """The service and all its processes."""
     try:
         root = psutil.Process(service.pid)
         return [root, *root.children(recursive=True)]
@@ -208,23 +208,23 @@ def _named(service: Process, word: str) -> list[psutil.Process]:
 
 
 def kill_workers_parent(service: Process) -> str:
-    """The zygote, from which workers are forked."""
-    return _kill([process for process in _named(service, "zygote") if process.ppid() == service.pid][:1], "the workers' warm parent")
+    """Kill the sandbox's fork server, which forks workers."""
+    return _kill([process for process in _named(service, "zygote") if process.ppid() == service.pid][:1], "the workers' fork server")
 
 
 def kill_judges_parent(service: Process) -> str:
-    """The fork server, from which judges are forked."""
-    return _kill([process for process in _named(service, "forkserver") if process.ppid() == service.pid][:1], "the judges' warm parent")
+    """Kill the fork server of the judges."""
+    return _kill([process for process in _named(service, "forkserver") if process.ppid() == service.pid][:1], "the judges' fork server")
 
 
 def kill_judge(service: Process) -> str:
-    """One of the fork server's children."""
+    """Kill a judge, a child of the fork server."""
     judges = [process for process in _named(service, "forkserver") if process.ppid() != service.pid]
     return _kill(judges[-1:], "a judge")
 
 
 def kill_service(service: Process) -> str:
-    """The service itself, which is started again at once; the clients are told where."""
+    """Kill the service, restart it at once, and give the clients its address."""
     service.kill()
     service.start()
     return "the service"
@@ -240,7 +240,7 @@ KILLS = (kill_workers_parent, kill_judge, kill_judges_parent, kill_service)
 
 
 def _disturb(service: Process, running: Load, count: int, figures: Figures) -> None:
-    """Kill one after another, at even distances of what has ended."""
+    """Kill one after another, evenly spaced over the ended submissions."""
     for number, kill in enumerate(KILLS, 1):
         while running.ended < count * number // (len(KILLS) + 1):
             time.sleep(0.05)
@@ -263,7 +263,7 @@ def _watch(service: Process, figures: Figures, over: threading.Event) -> None:
 
 
 def examine(service: Process, items: Sequence[Item], running: Load, figures: Figures) -> None:
-    """Read the database, and note what is not as it should be."""
+    """Read the database, and note faults."""
     with Store.open(service.db) as store, store.read() as connection:
         query = (
             select(RequestRow.public_id, RequestRow.state, EvaluationRow.category, EvaluationRow.message)
@@ -275,7 +275,7 @@ def examine(service: Process, items: Sequence[Item], running: Load, figures: Fig
         results = {name: count for name, count in connection.execute(names.group_by(SubmissionRow.name))}  # noqa: C416
     figures.categories = dict(Counter(row.category for row in requests.values()).most_common())
     if len(requests) != len(items):
-        figures.faults.append(f"{len(items)} were handed in, and {len(requests)} are in the database")
+        figures.faults.append(f"{len(items)} were submitted, and {len(requests)} are in the database")
     for item in items:
         row = requests.get(running.accepted.get(item.number, ""))
         if row is None or row.state != "done" or results.get(f"service/{row.public_id}") != 1:
@@ -289,7 +289,7 @@ def examine(service: Process, items: Sequence[Item], running: Load, figures: Fig
 
 
 def measure(root: Path, items: Sequence[Item], clients: int, kills: bool, db: str | None, jobs: int | None = None) -> Figures:
-    """Start a service, load it, and look at what came of it."""
+    """Start a service, load it, and check the results."""
     figures = Figures(len(items), clients)
     over = threading.Event()
     with Process(root, db, *(["--jobs", str(jobs)] if jobs else [])) as service:
@@ -328,7 +328,7 @@ def show(figures: Figures, soak: bool) -> None:
         ("sent again", str(figures.sent_again)),
         *(("killed", kill) for kill in figures.kills),
         ("memory MiB, of all processes, by quarters", _by_quarters(figures.memory_bytes)),
-        ("of the service and the warm parents alone", _by_quarters(figures.lasting_bytes)),
+        ("of the service and the fork servers alone", _by_quarters(figures.lasting_bytes)),
         *((("growth of that", f"{figures.growth:+.1%}"),) if soak else ()),
         *((f"category {name}", str(count)) for name, count in figures.categories.items()),
         ("faults", str(len(figures.faults))),
@@ -340,20 +340,20 @@ def show(figures: Figures, soak: bool) -> None:
 
 
 def _by_quarters(memory_bytes: Sequence[int]) -> str:
-    """Medians of each quarter of a run, in MiB."""
+    """Median of each quarter of a run, in MiB."""
     size = -(-len(memory_bytes) // 4)
     quarters = [memory_bytes[start : start + size] for start in range(0, len(memory_bytes), size)] if size else []
     return ", ".join(f"{statistics.median(quarter) / 2**20:.0f}" for quarter in quarters)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 where there was no fault, else 1. That a time is longer than its target is told, and is no fault."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description="How the service bears load, hostility and crashes.")
+    """Returns 0 without faults, else 1. A time above its target is reported, but not a fault."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description="Tests the service under load, attacks and crashes.")
     parser.add_argument("--submissions", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--hostile", type=float, default=0.05, help="share of the submissions")
     parser.add_argument("--no-kills", action="store_true")
-    parser.add_argument("--soak", type=int, metavar="N", help="so many that are judged quickly, and nothing is killed")
+    parser.add_argument("--soak", type=int, metavar="N", help="submit N that are judged quickly, and kill nothing")
     parser.add_argument("--db", metavar="URL", help="an empty database (default: SQLite in a temporary folder)")
     parser.add_argument("--jobs", type=int, metavar="N", help="judges")
     parser.add_argument("--json", type=Path, metavar="FILE")

@@ -1,4 +1,4 @@
-"""The yardstick: one submission judged the way that KernelBench's evaluation judges it, in a process of its own.
+"""The yardstick: judges one submission in KernelBench's way, in its own process.
 
     python -m benchmarks.stock_protocol --submission FILE --problem FILE --out FILE [--constants JSON] [--device cuda|cpu] [--calls N]
 
@@ -9,7 +9,7 @@ agree, the candidate is called 3 times to warm up and 100 times between two CUDA
 CPU the clock is perf_counter.
 
 In doubt this is quicker than the original: the reference is timed over the inputs that the candidate was timed over, where the original
-draws anew; inputs keep their types; and nothing is printed. Submissions run unconfined: this is for trusted ones.
+makes new ones; inputs keep their types; and nothing is printed. Submissions run without a sandbox: use only trusted ones.
 """
 
 import argparse
@@ -34,7 +34,7 @@ ROUNDS = 5
 CALLS = 100
 WARM_UP_CALLS = 3
 TOLERANCE = 1e-4
-"""Absolute and relative; the original's for float32."""
+"""Absolute and relative tolerance; the original's for float32."""
 SEED = 42
 TIMEOUT_S = 600.0
 MAX_MESSAGE_CHARS = 2000
@@ -42,34 +42,34 @@ MAX_MESSAGE_CHARS = 2000
 
 @dataclass(frozen=True)
 class Subject:
-    """A submission, and the problem that it answers."""
+    """A submission, and its problem."""
 
     label: str
     code: str
     problem_path: Path
     constants: dict[str, Any]
-    """Module-level constants of the problem's case, set after its file has been executed."""
+    """Module-level constants of the problem's case, set after executing its file."""
 
 
 @dataclass(frozen=True)
 class StockRun:
-    """What the yardstick said of a submission, and how long that took."""
+    """The yardstick's verdict on a submission, and its duration."""
 
     label: str
     verdict: str
-    """correct, incorrect, compile_failed (whatever is raised while the file is executed), run_failed, crashed or timed_out."""
+    """correct, incorrect, compile_failed (any exception while the file is executed), run_failed, crashed or timed_out."""
     message: str
     wall_s: float
-    """From the start of the process to its end."""
+    """From start to end of the process."""
     stages_s: dict[str, float]
-    """Seconds by stage, the start of the interpreter left out; empty where the process did not get to its end."""
+    """Seconds by stage, without the interpreter's start; empty if the process did not finish."""
     runtime_ms: float | None = None
-    """Mean of the timed calls, as the original has it."""
+    """Mean of the timed calls, as in the original."""
     baseline_ms: float | None = None
 
 
 def run_stock(subject: Subject, device: str, extensions: Path, calls: int = CALLS, timeout_s: float = TIMEOUT_S) -> StockRun:
-    """Judge `subject` in a fresh process on `device`, cuda or cpu. `extensions` becomes PyTorch's folder of builds: cold when it is new."""
+    """Judge `subject` in a new process on `device`, cuda or cpu. `extensions` becomes PyTorch's build folder: cold if it is new."""
     extensions.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="assay-stock-") as name:
         folder = Path(name)
@@ -88,8 +88,8 @@ def run_stock(subject: Subject, device: str, extensions: Path, calls: int = CALL
 
 
 def run_group(command: Sequence[str], variables: dict[str, str], output: int, timeout_s: float) -> bool:
-    """Run a command to its end, or kill it with all that it started; whether it ended by itself."""
-    # ninja may be one that was installed beside the interpreter.
+    """Run a command to its end, or kill it with its child processes; returns whether it ended by itself."""
+    # ninja may be installed beside the interpreter.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path, **variables}
     root = Path(__file__).resolve().parents[1]
@@ -108,7 +108,7 @@ def run_group(command: Sequence[str], variables: dict[str, str], output: int, ti
 
 @dataclass
 class _Finding:
-    """What comes of the process; the fields of StockRun that it knows."""
+    """The outcome of the process; the fields of StockRun that it knows."""
 
     verdict: str = "correct"
     message: str = ""
@@ -126,18 +126,18 @@ class _Finding:
 
 
 class _FailedError(Exception):
-    """The submission did not do; its verdict has been noted."""
+    """The submission failed; its verdict was noted."""
 
 
 @dataclass
 class _Evaluation:
-    """One submission under way."""
+    """The judging of one submission."""
 
     options: argparse.Namespace
     finding: _Finding
 
     def run(self) -> None:
-        """Raises _FailedError."""
+        """Judge it. Raises _FailedError."""
         with self.finding.stage("import"):
             import torch
         self.device = torch.device(self.options.device)
@@ -237,7 +237,7 @@ class _Evaluation:
 
     @contextlib.contextmanager
     def _blaming(self, verdict: str) -> Iterator[None]:
-        """Whatever is raised inside is the submission's failure."""
+        """Turn any exception inside into the submission's failure."""
         try:
             yield
         except _FailedError:

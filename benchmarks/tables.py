@@ -15,11 +15,11 @@ TARGETS = {
     ("variants", "ours cold"): "15 times, busy 70 %",
     ("devices", "ratio"): "1.9",
 }
-"""Meant for the H200; told where there is a GPU."""
+"""Targets for the H200, shown if there is a GPU."""
 
 
 def of_report(report: Plain) -> Iterator[Table]:
-    """For each part what has been measured of it."""
+    """A table of the measurements per part."""
     targets = TARGETS if report["machine"]["kind"] == "cuda" else {}
     for name, part in report["parts"].items():
         if name == "devices":
@@ -32,7 +32,7 @@ def of_report(report: Plain) -> Iterator[Table]:
 
 
 def ratio(part: Plain, way: str, against: str) -> float | None:
-    """How many times faster ours was, `way` (cold or warm), than the yardstick, `against`; None where either is not known whole."""
+    """Speedup of ours, `way` (cold or warm), over the yardstick, `against`; None unless both are complete."""
     ours, stock = part.get(f"ours {way}"), part.get(f"stock {against} scaled")
     return stock["total_s"] / ours["wall_s"] if ours and stock and ours["complete"] else None
 
@@ -47,7 +47,7 @@ def _walls(name: str, part: Plain, targets: Targets) -> Table:
             table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 5)
     for way in ("cold", "warm"):
         if ours := part.get(f"ours {way}"):
-            label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} when the time was up")
+            label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} at the time limit")
             ratios = (_times(ratio(part, way, against)) for against in ("cold", "warm"))
             busy = [f"{ours['busy'][share]:.0%}" if ours["busy"]["devices"] else "" for share in ("share", "share_of_run")]
             target = targets.get((name, f"ours {way}"), "")
@@ -76,7 +76,7 @@ def _devices(part: Plain, targets: Targets) -> Table:
 
 
 def _stages(name: str, part: Plain) -> Table:
-    """Seconds by stage, of all evaluations together; columns that have nothing in common but the word are of different programs."""
+    """Seconds by stage, summed over all evaluations. Equal stage names of the two programs need not mean the same."""
     columns: dict[str, Plain] = {label: run["stages_s"] for label, run in part.items() if isinstance(run, dict) and "stages_s" in run}
     for way in ("cold", "warm"):
         if runs := part.get(f"stock {way}"):

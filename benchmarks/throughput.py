@@ -1,21 +1,20 @@
-"""How many verdicts a run comes to: the command line against the yardstick, side by side in one run; cold, then warm.
+"""Measures verdicts per hour: the command line against the yardstick, in one run; cold, then warm.
 
     python -m benchmarks.throughput --part seeds --responses DIR [--json FILE]
     python -m benchmarks.throughput --part variants [--variants N] [--yardsticks N]
     python -m benchmarks.throughput --part devices [--variants N] [--engine ray]
     python -m benchmarks.throughput --part cpu [--limit N]
 
-The yardstick is benchmarks.stock_protocol, one submission after the other, cold: each with an empty folder of builds of its own; warm: with
-what was built there the first time. It judges all, or --yardsticks of them, drawn at random, which are then scaled to all. Ours is
-`pipeline.py` with an empty ASSAY_CACHE and a new database, then with another new database and the cache as it was left. Beforehand torch is
-imported once, so that neither pays for reading it from the disk. Submissions that are rejected unread cost the yardstick nothing here.
+The yardstick is benchmarks.stock_protocol, one submission after another. Cold: each with its own empty build folder; warm: with the first
+run's builds. It judges all, or --yardsticks random ones, scaled to all. Ours is `pipeline.py` with an empty ASSAY_CACHE and a new
+database, then with another new database and the filled cache. Torch is imported once before, so that neither pays for reading it from
+disk. Submissions that are rejected unread cost the yardstick nothing here.
 
-With --engine ray, `devices` is the Ray engine on all GPUs of the machine against the local one on the first. Verdicts that differ between
-the runs are listed.
+With --engine ray, `devices` compares the Ray engine on all GPUs of the machine with the local one on the first. Verdicts that differ
+between the runs are listed.
 
---part may be repeated. With --builds DIR `variants` leaves there what it has built, and `devices` finds there what it needs. After --budget
-seconds no further yardstick begins, and a run of ours is interrupted. The yardstick runs submissions
-unconfined: responses have to be trusted.
+--part may be repeated. With --builds DIR `variants` keeps its builds there, and `devices` uses them. After --budget seconds no further
+yardstick begins, and a run of ours is interrupted. The yardstick runs submissions without a sandbox: use only trusted responses.
 """
 
 import argparse
@@ -66,7 +65,7 @@ def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[S
 
 
 def drawn(subjects: Sequence[Subject], count: int | None, skip: int, seed: int) -> list[tuple[int, Subject]]:
-    """`count` of them, or all, with their numbers, in an order drawn at random, so that those before the time is up are a fair sample.
+    """`count` of them, or all, with their numbers, in random order, so that those within the time limit are a fair sample.
 
     The first `skip` of that order are left out.
     """
@@ -76,20 +75,20 @@ def drawn(subjects: Sequence[Subject], count: int | None, skip: int, seed: int) 
 
 
 def subjects_of(paths: Sequence[Path], problem: str | None, case: str | None, kind: str) -> list[Subject]:
-    """What of `paths` the yardstick can judge, as the command line would read it."""
+    """The submissions in `paths` that the yardstick can judge, as the command line would read them."""
     known = discover()
     found = []
     for item in find(paths, True, problem, None, known):
         if item.rejection is None and item.problem is not None:
             answered = load(known[item.problem])
-            constants = answered.declaration.cases[case or answered.default_case(kind)]
+            constants = answered.instance(case or answered.default_case(kind)).constants
             label = item.name + (f" [{item.block}]" if item.block else "")
             found.append(Subject(label, item.code, answered.path, constants))
     return found
 
 
 def measure_seeds(bench: Bench) -> None:
-    """Real responses, every block of them."""
+    """Real responses, all their code blocks."""
     paths = [Path(bench.options.responses)]
     compare(bench, "seeds", paths, subjects_of(paths, bench.options.problem, bench.options.case, bench.device.kind))
 
@@ -101,7 +100,7 @@ def measure_variants(bench: Bench) -> None:
 
 
 def measure_devices(bench: Bench) -> None:
-    """One GPU against all, over the same builds, which are made beforehand; in the order all, one, one, all."""
+    """One GPU against all, with the same builds, made beforehand; in the order all, one, one, all."""
     count = len(devices.gpus())
     paths, cache = write_variants(bench, bench.folder / "device-variants"), builds_of(bench, "devices")
     part: dict[str, Any] = {"submissions": bench.options.variants, "gpus": count}
@@ -129,7 +128,7 @@ def measure_devices(bench: Bench) -> None:
 
 
 def measure_cpu(bench: Bench) -> None:
-    """The shipped C++ submissions, but for those that only a deadline ends."""
+    """The shipped C++ submissions, except those that only a timeout ends."""
     labels = [origin.label for origin in origins("cpp")]
     paths = [SUBMISSIONS / f"{label}.py" for label in labels]
     chosen = paths[:: max(1, -(-len(paths) // bench.options.limit))] if bench.options.limit else paths
@@ -146,7 +145,7 @@ def is_filled(folder: Path) -> bool:
 
 
 def write_variants(bench: Bench, folder: Path) -> list[Path]:
-    """A folder with as many variants as were asked for."""
+    """A folder with the requested number of variants."""
     write(variants("cuda" if bench.device.kind == "cuda" else "cpp", bench.options.variants, bench.options.seed), folder)
     return [folder]
 
@@ -160,7 +159,7 @@ MEASURES: dict[str, Callable[[Bench], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 where every part was measured to its end, 1 where one was not, 2 where what was asked for can't be done."""
+    """Returns exit code 0 if every part was measured completely, 1 if not, 2 for bad usage."""
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     parts = list(dict.fromkeys(options.part))
@@ -189,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def impossible(options: argparse.Namespace, parts: Sequence[str], device: devices.Device) -> str | None:
-    """Why the parts can't be measured here; None where they can."""
+    """Why the parts can't be measured here; None if they can."""
     if "cpu" in parts and len(parts) > 1:
         return "--part cpu judges on the CPU and the others on the GPU: measure it alone"
     if "seeds" in parts and not options.responses:
@@ -197,9 +196,9 @@ def impossible(options: argparse.Namespace, parts: Sequence[str], device: device
     if "devices" in parts and len(devices.gpus()) < ENOUGH_DEVICES:
         return f"--part devices needs {ENOUGH_DEVICES} GPUs"
     if options.builds and options.only != "stock" and parts != ["devices"] and is_filled(Path(options.builds)):
-        return f"--builds {options.builds} is not empty, and cold runs are to begin without builds"
+        return f"--builds {options.builds} is not empty, but cold runs need an empty folder"
     if options.builds and len({*parts} - {"devices"}) > 1:
-        return "--builds is for one part, or for variants and devices"
+        return "--builds works with one part, or with variants and devices"
     if "seeds" in parts and device.kind == "cpu":
         return "--part seeds needs a GPU"
     if parts != ["devices"] and options.only != "ours" and not _ninja():
@@ -212,7 +211,7 @@ def _ninja() -> bool:
 
 
 def machine(device: devices.Device) -> dict[str, Any]:
-    """What the figures depend on."""
+    """Versions and hardware on which the figures depend."""
     toolchain = Toolchain.find(device.capability)
     return {
         "device": device.name,
@@ -233,22 +232,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--part", action="append", choices=PARTS, required=True, help="what to measure (repeatable)")
     add("--responses", metavar="DIR", help="for seeds: a folder of model responses, with a manifest.toml or not")
     add("--problem", metavar="NAME", help="for seeds: all of them answer this problem")
-    add("--variants", type=int, default=100, metavar="N", help="how many variants are made (default %(default)s)")
-    add("--yardsticks", type=int, metavar="N", help="judge N drawn at random by the yardstick, and scale (default: all)")
-    add("--skip-yardsticks", type=int, default=0, metavar="N", help="leave the first N draws out, which another run has measured")
-    add("--warm", choices=("both", "ours", "none"), default="both", help="who is measured warm too (default: %(default)s)")
-    add("--only", choices=("ours", "stock"), help="leave the other out, which another run has measured")
+    add("--variants", type=int, default=100, metavar="N", help="number of variants (default %(default)s)")
+    add("--yardsticks", type=int, metavar="N", help="judge N random ones by the yardstick, and scale (default: all)")
+    add("--skip-yardsticks", type=int, default=0, metavar="N", help="leave out the first N random ones, which another run has measured")
+    add("--warm", choices=("both", "ours", "none"), default="both", help="measured warm too (default: %(default)s)")
+    add("--only", choices=("ours", "stock"), help="measure only this one; another run has measured the other")
     add("--limit", type=int, metavar="N", help="for cpu: at most N submissions, spread evenly")
     add("--calls", type=int, default=CALLS, metavar="N", help="timed calls of the yardstick (default %(default)s)")
-    add("--timeout", type=float, default=300.0, metavar="S", help="after which a yardstick is killed (default %(default)g)")
-    add("--budget", type=float, default=36000.0, metavar="S", help="for everything (default %(default)g)")
+    add("--timeout", type=float, default=300.0, metavar="S", help="seconds until a yardstick is killed (default %(default)g)")
+    add("--budget", type=float, default=36000.0, metavar="S", help="seconds for everything (default %(default)g)")
     add("--device", choices=("auto", "cuda", "cpu"), default="auto", help="default: %(default)s")
     add("--case", metavar="NAME", help="set of shapes; by default full on a GPU, small on a CPU")
-    add("--jobs", type=int, metavar="N", help="judges side by side, as for pipeline.py")
-    add("--engine", choices=("local", "ray"), default="local", help="for devices: what judges on all of them (default: %(default)s)")
-    add("--builds", metavar="DIR", help="the cache of builds, kept (default: a temporary one)")
-    add("--seed", type=int, default=0, metavar="N", help="of the variants and of the draw (default %(default)s)")
-    add("--json", metavar="FILE", help="write the figures there, as they come")
+    add("--jobs", type=int, metavar="N", help="judge processes, as for pipeline.py")
+    add("--engine", choices=("local", "ray"), default="local", help="for devices: the engine for all of them (default: %(default)s)")
+    add("--builds", metavar="DIR", help="build cache to keep (default: a temporary one)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed of variants and samples (default %(default)s)")
+    add("--json", metavar="FILE", help="write the figures to FILE as they come")
     return parser
 
 

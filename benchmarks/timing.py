@@ -1,20 +1,19 @@
-"""How far times can be trusted, on a ladder of honest kernels.
+"""Measures how accurate times are, on a ladder of honest kernels.
 
     python -m benchmarks.timing [--device cuda|cpu] [--protocol NAME] [--repetitions 20] [--budget 900] [--rungs NAME,…] [--ncu NAME]
                                 [--cores LIST/LIST/…] [--json FILE]
 
-(a) Repeatability: each kernel is judged over and over, by turns of the whole ladder, until that was often enough or the budget (in seconds)
-is spent; the spread is how far the speedup of 19 of 20 evaluations is from their median at the most.
-(b) Truth: what torch.profiler, which asks CUPTI, says of calls in this process, each after a flush where the protocol has one: from the
-beginning of a call's first kernel to the end of its last one. Being profiled delays each kernel; that is told by events around the calls,
-with and without the profiler, and what of it is between a call's kernels is taken off. One of them is measured by ncu too, where that is
-asked for and allowed: the sum of its kernels. On a processor it is the profiler's own clock around the call.
-(c) Cost: what the timing takes beyond the calls, for each of them, and the bias of the device time against the truth.
+(a) Repeatability: the whole ladder is judged repeatedly, `--repetitions` times or until the budget (in seconds) is spent. The spread is
+the largest deviation of the speedup from its median in 19 of 20 evaluations.
+(b) Truth: torch.profiler (CUPTI) measures calls in this process, each after a flush if the protocol has one, from the start of a call's
+first kernel to the end of its last one. Profiling delays each kernel. Events around the calls, with and without the profiler, measure the
+delay; its part between a call's kernels is subtracted. On request ncu also measures one kernel, if allowed: the sum of its kernels. On a
+CPU it is the profiler's own clock around the call.
+(c) Cost: the timing's time beyond the calls, per call, and the bias of the device time against the truth.
 
-On a processor, `--cores` judges every kernel with its workers kept to each of these lists of cores by turns, side by side; `none` keeps
-them to no cores.
+On a CPU, `--cores` judges every kernel with its workers pinned to each of these lists of cores in turn; `none` does not pin them.
 
-The submissions are PyTorch's own kernels, so that nothing is compiled, and their references the same work done otherwise.
+The submissions are PyTorch's own kernels, so that nothing is compiled; their references do the same work in another way.
 """
 
 import argparse
@@ -46,41 +45,41 @@ from evaluator.results.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result
 
 SHARE = 0.95
-"""Of the evaluations, whose spread is told."""
+"""Share of the evaluations within the reported spread."""
 TRUTH_SHARE = 0.2
-"""Of the budget, what truth may take: of slow kernels fewer calls are profiled."""
+"""Share of the budget for the truth: fewer calls of slow kernels are profiled."""
 TIMEOUT_S = 60.0
 TARGETS = {"cuda": ((0.1, 0.01), (0.01, 0.03)), "cpu": ((0.02, 0.05),)}
-"""By the kind of device: from this time in ms on, of the shorter of submission and baseline, a speedup within this share, in 19 of 20
+"""Targets by kind of device: from this time in ms on (the shorter of submission and baseline), the speedup's maximum deviation in 19 of 20
 evaluations."""
 
 
 @dataclass
 class Climbed:
-    """What is known of one rung."""
+    """Measurements of one rung."""
 
     rung: str
     device_kind: str
     cores: tuple[int, ...] = ()
-    """What its workers were kept to."""
+    """Cores of its workers."""
     speedups: list[float] = field(default_factory=list)
     times_ms: list[float] = field(default_factory=list)
-    """The submission's, of each evaluation."""
+    """The submission's time in each evaluation."""
     baselines_ms: list[float] = field(default_factory=list)
     widths: list[float] = field(default_factory=list)
-    """Of the intervals, as shares of the speedup."""
+    """Widths of the intervals, as shares of the speedup."""
     samples: list[int] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
-    """What the judge's clock added to what calls claim."""
+    """Time that the judge's clock added to the claims."""
     overheads_ms: list[float] = field(default_factory=list)
-    """What the timing took beyond the calls, for each call of either side."""
+    """The timing's time beyond the calls, per call of either side."""
     failures: list[str] = field(default_factory=list)
     truth: Truth | None = None
     ncu_ms: float | None = None
 
     def note(self, result: Result) -> None:
-        """One more evaluation."""
+        """Add an evaluation."""
         timing, interval = result.evidence.timing, result.speedup_interval
         if result.speedup is None or result.runtime_ms is None or timing is None or interval is None:
             self.failures.append(f"{result.category}: {result.message}"[:200])
@@ -97,7 +96,7 @@ class Climbed:
 
     @property
     def spread(self) -> float | None:
-        """How far the speedup of SHARE of the evaluations is from the median at the most, as a share; None below two."""
+        """Largest deviation of the speedup from its median in SHARE of the evaluations, as a share; None below two."""
         if len(self.speedups) < 2:
             return None
         middle = statistics.median(self.speedups)
@@ -110,7 +109,7 @@ class Climbed:
 
     @property
     def shorter_ms(self) -> float | None:
-        """The shorter of the two times that the speedup is of."""
+        """The shorter of the speedup's two times."""
         return min(map(statistics.median, (self.times_ms, self.baselines_ms))) if self.times_ms else None
 
     @property
@@ -119,12 +118,12 @@ class Climbed:
 
     @property
     def bias_ms(self) -> float | None:
-        """Of the time against the truth; None where one of them is not known."""
+        """Bias of the time against the truth; None if either is not known."""
         return None if self.time_ms is None or self.truth_ms is None else self.time_ms - self.truth_ms
 
     @property
     def reaches(self) -> bool | None:
-        """Whether the spread is what is aimed at for kernels that take so long; None where nothing is."""
+        """Whether the spread meets the target for kernels of this length; None without a target."""
         shorter_ms = self.shorter_ms
         target = next((share for least_ms, share in TARGETS[self.device_kind] if shorter_ms is not None and shorter_ms >= least_ms), None)
         return None if target is None or self.spread is None else self.spread <= target
@@ -137,7 +136,7 @@ class Climbed:
         return abs(self.bias_ms) <= max(0.02 * self.truth_ms, 1e-3)
 
     def record(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """All data, for JSON."""
         derived = {name: getattr(self, name) for name in ("spread", "time_ms", "shorter_ms", "truth_ms", "bias_ms", "reaches", "is_true")}
         return asdict(self) | derived
 
@@ -165,7 +164,7 @@ def judge(context: JudgeContext, rung: Rung, folder: Path, protocol: str | None)
 
 
 def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
-    """Measure as much as the budget is enough for: truth first, then evaluations by turns."""
+    """Measure within the budget: truth first, then repeated evaluations."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name, context_of(options.device) as context:
         folder = Path(name)
@@ -175,7 +174,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
         is_cold = choose(options.protocol, context.device.kind).is_cold
         threads = torch.get_num_threads()
         for rung, each, one in ways:
-            torch.set_num_threads(len(each.cores) or threads)  # as many as its workers have
+            torch.set_num_threads(len(each.cores) or threads)  # as many as in its workers
             caller = Caller(rung, folder, torch.device(context.device.torch_device), is_cold)
             one.truth = truth_of(caller, TRUTH_SHARE * options.budget / len(ways))
             caller.close()
@@ -191,7 +190,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
 
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
-    """A line for each rung."""
+    """One line per rung."""
     columns = ("kernel", "cores", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise", "charged")
     table = Table(*columns, "truth ms", "ncu ms", "bias", "beside a call, ms", "failed")
     for one in climbed:
@@ -226,15 +225,15 @@ def _figure(value: float | None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and write everything where that is asked for."""
-    parser = argparse.ArgumentParser(description="How far times can be trusted, on a ladder of honest kernels.")
+    """Measure, print the table, and write all data if requested."""
+    parser = argparse.ArgumentParser(description="Measures how accurate times are, on a ladder of honest kernels.")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--protocol")
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="seconds, but every kernel is judged once")
-    parser.add_argument("--rungs", help="only those whose names begin like one of these, with commas between them")
-    parser.add_argument("--ncu", metavar="NAME", help="the rung to be measured by ncu too, as in 'elementwise 16777216'")
-    parser.add_argument("--cores", type=_core_lists, metavar="LIST/…", help="on a processor: lists of cores as in 0-3, or none, to compare")
+    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="seconds; every kernel is judged at least once")
+    parser.add_argument("--rungs", help="only rungs whose names begin with one of these, separated by commas")
+    parser.add_argument("--ncu", metavar="NAME", help="also measure this rung by ncu, as in 'elementwise 16777216'")
+    parser.add_argument("--cores", type=_core_lists, metavar="LIST/…", help="on a CPU: lists of cores to compare, as in 0-3, or none")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     kind = "cpu" if options.device == "cpu" else "cuda"

@@ -1,4 +1,4 @@
-"""What a profiler says that a call takes, as benchmarks.timing holds it against the judge's times.
+"""Measures calls by a profiler, for benchmarks.timing to compare with the judge's times.
 
 python -m benchmarks.truth NAME       calls one kernel of the ladder on a GPU, for ncu to look at
 """
@@ -29,9 +29,9 @@ from evaluator.problem.load import load
 
 TRUTH_CALLS = 30
 BESIDE_KERNELS = ("FillFunctor", "spin_kernel")
-"""In the names of what empties the cache here, and of what the device waits with, and of no kernel of the ladder."""
+"""Parts of the names of the flush's and the wait's kernels, but of no kernel of the ladder."""
 AHEAD_CYCLES = 20_000_000
-"""For which the device waits before a call, some 10 ms, so that all of it is enqueued when its first kernel starts."""
+"""Cycles that the device waits before a call, about 10 ms, so that the whole call is enqueued when its first kernel starts."""
 CALL = "assay_call"
 
 
@@ -40,19 +40,19 @@ class Truth:
     """A call's time by the profiler."""
 
     span_ms: float
-    """From the beginning of its first kernel to the end of its last one; on a processor, of the call."""
+    """From the start of its first kernel to the end of its last one; on a CPU, of the call."""
     kernels: int = 1
     delay_ms: float = 0.0
-    """How much longer a call takes for being profiled."""
+    """Delay of a call by profiling."""
 
     @property
     def ms(self) -> float:
-        """Without the delays of all kernels but the first, which are within the span."""
+        """The span without the delays of all kernels except the first, which are within it."""
         return self.span_ms - self.delay_ms * (self.kernels - 1) / self.kernels
 
 
 class Caller:
-    """Calls a rung's submission in this process, each after a flush where one is wanted."""
+    """Calls a rung's submission in this process, each call after a flush if requested."""
 
     def __init__(self, rung: Rung, folder: Path, device: torch.device, is_cold: bool) -> None:
         path = folder / f"{rung.kind}_{rung.size}_truth.py"
@@ -67,7 +67,7 @@ class Caller:
         self._areas = [area.bytes for area in L2Flush(self._memory, room_bytes(device)).allocations[:1]] if flushed else []
 
     def __call__(self) -> float:
-        """Call once: the time in ms by events around the call; 0 on a processor."""
+        """Call once. Returns the time in ms by events around the call; 0 on a CPU."""
         on_gpu = self.device.type == "cuda"
         events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * on_gpu)]  # type: ignore[no-untyped-call]
         if on_gpu:
@@ -92,7 +92,7 @@ class Caller:
 
 
 def truth_of(caller: Caller, budget_s: float) -> Truth | None:
-    """The median of a call's time by the profiler; None where it saw no call."""
+    """The median of a call's time by the profiler; None if it saw no call."""
     start = time.monotonic()
     caller()
     calls = max(3, min(TRUTH_CALLS, int(budget_s / 2 / max(time.monotonic() - start, 1e-3))))
@@ -114,7 +114,7 @@ def truth_of(caller: Caller, budget_s: float) -> Truth | None:
 
 @contextlib.contextmanager
 def _without_chatter() -> Iterator[None]:
-    """Keep standard error free of the lines that the profiler's library writes there whenever it starts and stops."""
+    """Suppress the lines that the profiler's library writes to standard error when it starts and stops."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     os.close(nowhere)
@@ -126,10 +126,10 @@ def _without_chatter() -> Iterator[None]:
 
 
 def kernel_spans_ms(events: Sequence[Any]) -> list[tuple[float, int]]:
-    """Of each call: from the beginning of its first kernel to the end of its last, by the moments at which the host asked for calls; and
-    how many kernels these are.
+    """Span of each call, from the start of its first kernel to the end of its last, by the host's times of calls; and
+    its number of kernels.
 
-    Kernels of a call come after its flush, or, where there is none, together: the device was waited for before the next.
+    A call's kernels come after its flush, or, without one, together, because the host waits for the device before the next call.
     """
     asked = sorted(event.time_range.start for event in events if event.name == CALL and event.device_type.name == "CPU")
     on_device = [event for event in events if event.device_type.name == "CUDA" and event.name != CALL]
@@ -144,7 +144,7 @@ def kernel_spans_ms(events: Sequence[Any]) -> list[tuple[float, int]]:
 
 
 def ncu_ms(name: str, protocol: str | None) -> float | str:
-    """The sum of a call's kernels by ncu, or why there is none. Caches are emptied by ncu itself; it must leave the clocks alone."""
+    """The sum of a call's kernels by ncu, or why there is none. ncu itself flushes caches; it must not lock the clocks."""
     ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
     command = [ncu, "--csv", "--clock-control", "none", "--cache-control", "all" if choose(protocol, "cuda").is_cold else "none"]
     command += ["--metrics", "gpu__time_duration.sum", "--nvtx", "--nvtx-include", f"{CALL}/"]
@@ -158,7 +158,7 @@ def ncu_ms(name: str, protocol: str | None) -> float | str:
 
 
 def read_ncu(text: str) -> list[float]:
-    """Durations of a call's kernels in ms, of ncu's table."""
+    """Durations of a call's kernels in ms, from ncu's table."""
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     in_ms = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
@@ -168,7 +168,7 @@ def read_ncu(text: str) -> list[float]:
 
 
 def call_under_ncu(name: str) -> None:
-    """Call a rung's submission three times to warm up, and then once in a range that ncu looks for."""
+    """Call a rung's submission three times to warm up, and then once in the range that ncu measures."""
     rung = next(each for each in ladder("cuda") if each.name == name)
     with tempfile.TemporaryDirectory() as folder:
         caller = Caller(rung, Path(folder), torch.device("cuda:0"), is_cold=False)

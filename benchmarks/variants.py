@@ -1,9 +1,9 @@
-"""Distinct submissions by the hundred: variants of the shipped ones, each to be judged as its origin is.
+"""Makes hundreds of distinct submissions: variants of the shipped ones, each with its origin's fair verdict.
 
     python -m benchmarks.variants FOLDER [--kind cuda|cpp] [--count N] [--seed N]
 
-A variant has names of its own for the kernels and for the functions that Python calls, and another block size, unroll factor or schedule
-where the origin allows one. So each is compiled for itself: no two of them, nor one and its origin, are the same to any cache of builds.
+A variant renames the kernels and the functions that Python calls, and changes the block size, unroll factor or schedule if the origin
+allows it. So each is compiled: no build cache can share a build between variants, or with an origin.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "submissions"
 KINDS = ("cuda", "cpp")
 LEFT_OUT = ("timeout", "import_error", "load_inline_misuse", "cached_output")
-"""Categories of origins without variants: what waits for a deadline measures the deadline, the next two never get to a compiler, and
-the last has the extension of another."""
+"""Categories of origins without variants: a timeout would measure only the timeout, the next two never reach a compiler, and
+the last uses another's extension."""
 
 _EXPECTATION = re.compile(r"^# expect: (cuda|cpu) (.+)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__(?:\s+__\w+__\s*\([^()]*\)|\s+(?:static|inline|void))*\s+([A-Za-z]\w*)\s*\(")
@@ -36,23 +36,23 @@ TUNINGS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "softmax/cpp_divides_by_count": (_SCHEDULE,),
     "softmax/cpp_parallel": (_SCHEDULE,),
 }
-"""Texts of origins, and what may stand in their place without changing the verdict."""
+"""Texts of origins, and replacements that don't change the verdict."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A shipped submission that variants can be made of."""
+    """A shipped submission from which variants can be made."""
 
     label: str
     """problem/name"""
     code: str
     expected: frozenset[str]
-    """Verdicts (status/category) that are right for it, on a GPU for CUDA and on the CPU for C++."""
+    """Its fair verdicts (status/category), on a GPU for CUDA and on the CPU for C++."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One submission made from an origin."""
+    """A variant of an origin."""
 
     label: str
     """problem/name_vNNN"""
@@ -61,7 +61,7 @@ class Variant:
 
 
 def origins(kind: str, folder: Path = FOLDER) -> list[Origin]:
-    """The shipped submissions of a kind, cuda or cpp, that a compiler sees and that no deadline ends; sorted."""
+    """The shipped submissions of a kind, cuda or cpp, that reach a compiler and don't end by a timeout; sorted."""
     found = []
     for path in sorted(folder.glob("*/*.py")):
         code = path.read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def origins(kind: str, folder: Path = FOLDER) -> list[Origin]:
 
 
 def variants(kind: str, count: int, seed: int = 0, folder: Path = FOLDER) -> list[Variant]:
-    """`count` variants, of all origins in turns, which come in an order of the seed's; the same for the same seed."""
+    """`count` variants, of all origins in turn, in an order that depends on the seed; equal for equal seeds."""
     draw = random.Random(seed)
     shuffled = origins(kind, folder)
     draw.shuffle(shuffled)
@@ -105,7 +105,7 @@ def _variant(origin: Origin, number: int, draw: random.Random) -> Variant:
 
 
 def _own_names(code: str) -> list[str]:
-    """Kernels, and functions that are bound."""
+    """Names of kernels and bound functions."""
     bound = [name.strip().strip("'\"") for names in _FUNCTIONS.findall(code) for name in names.split(",")]
     return list(dict.fromkeys([*_KERNEL.findall(code), *filter(None, bound)]))
 

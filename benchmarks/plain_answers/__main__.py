@@ -6,7 +6,7 @@ TARGET then has a folder for each level. Files are named as KernelBench names sa
 
     python pipeline.py --reference PATH/TO/KernelBench/KernelBench TARGET
 
-They have no kernel of their own: a right one is `no_custom_kernel`. A wrong one is a mistake here, or a bound that is too narrow.
+They have no own kernels: a right one is `no_custom_kernel`. A wrong one is a mistake here, or the tolerance is too small.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python -m benchmarks.plain_answers.check PATH/TO/KernelBench/KernelBench [LEVEL/NUMBER ...]
 
-A line for each problem: the answer's largest error, the reference's own in float32, and the operators that no formula stands for. Errors
-are |value - oracle| / (|oracle| + rms of the oracle). At the end: the formulas that no problem reached.
+Prints one line per problem: the answer's largest error, the reference's own in float32, and the operators without a formula. Errors
+are |value - right| / (|right| + RMS of the right output). At the end: the formulas that no problem used.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.plain_answers.shrink import executed, shrunk
 
 DRAWS = 2
 BOUND = 4e-5
-"""What an answer in float32 may err by, before the reference's own error widens it."""
+"""Tolerance of a float32 answer, before the reference's own error widens it."""
 MOVES = """
 abs add arange cat chunk clamp clone detach div dropout eq flatten flip floor_divide full gather ge gt is_floating_point le logical_not
 lt masked_fill maximum meshgrid minimum mul multiply narrow ne neg numel ones ones_like pad permute rand randn reshape roll select sign
@@ -38,7 +38,7 @@ LIBRARY = frozenset(name for home in (torch, torch.nn.functional, torch._C._nn) 
 
 @dataclass
 class Calls:
-    """Which operators were called: those that a formula stands for, and those that none does."""
+    """The called operators: with a formula, and without one."""
 
     swapped: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Listener(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Checked:
-    """Largest errors of one answer, over all draws."""
+    """Largest errors of one answer, over all random inputs."""
 
     error: float
     reference_error: float
@@ -70,7 +70,7 @@ class Checked:
 
 
 def check(source: str, seed: int = 0) -> Checked | None:
-    """The answer to a problem file compared with its reference, in small shapes; None where it has none."""
+    """The answer to a problem file compared with its reference, in small shapes; None if it can't be made small."""
     small = shrunk(source)
     if small is None:
         return None
@@ -108,7 +108,7 @@ def _model(kind: type[torch.nn.Module], arguments: Sequence[Any], seed: int) -> 
 
 
 def _in_double(oracle: torch.nn.Module, inputs: Sequence[Any]) -> Any:
-    """The answer in float64, what forward() makes itself included."""
+    """The output in float64, with tensors that forward() makes in float64 too."""
     torch.set_default_dtype(torch.float64)
     try:
         return oracle(*(_doubled(value) for value in inputs))
@@ -131,7 +131,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def largest_error(found: Any, oracle: Any) -> float:
-    """The largest error of all outputs, of whole numbers the share that differ; infinite where a shape differs or a value is NaN."""
+    """The largest error of all outputs; for integers the differing share; infinite if a shape differs or a value is NaN."""
     worst = 0.0
     for value, right in zip(_tensors(found), _tensors(oracle), strict=True):
         if value.shape != right.shape:

@@ -17,7 +17,7 @@ ORDER = (
     "recurrent",
     "swaps",
 )
-"""The modules of formulas; each uses those before it alone."""
+"""The modules of formulas; each uses only earlier ones."""
 HEADER = '''"""An honest answer without a kernel: the reference's model, whose operators are computed by plain formulas."""
 
 import functools
@@ -32,11 +32,11 @@ from torch.overrides import TorchFunctionMode
 
 
 class AnswerError(Exception):
-    """The problem can't be answered so; the text says why."""
+    """The problem can't be answered this way; the text says why."""
 
 
 def answer(source: str) -> str:
-    """The submission for a problem file of KernelBench's form. Raises AnswerError, and SyntaxError where it does not parse."""
+    """The submission for a problem file of KernelBench's form. Raises AnswerError, and SyntaxError if it does not parse."""
     tree = ast.parse(source)
     own = _names(tree)
     clash = sorted(name for name in own if name.lower().startswith("plain"))

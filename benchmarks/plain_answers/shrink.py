@@ -1,4 +1,4 @@
-"""A problem in small shapes: whole numbers at the top of its file, halved while it is large and the reference still runs."""
+"""Makes a problem small: halves integers at the top of its file while it is large and the reference still runs."""
 
 import ast
 import copy
@@ -10,16 +10,16 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 MOST_ELEMENTS = 1 << 18
-"""Elements of the inputs that are small enough."""
+"""Maximum elements of small inputs."""
 MOST_WORK = 1 << 29
-"""Multiplications and additions of one forward() that are few enough."""
+"""Maximum multiplications and additions of a small forward()."""
 LIMIT = 1 << 36
-"""Multiplications and additions beyond which a problem is not run at all."""
+"""Maximum multiplications and additions of a problem that is run at all."""
 LEAST, LEAST_BATCH = 16, 2
-"""How small a number is made; a batch where nothing else can be."""
+"""Minimum of a number; of a batch, if no other number can be halved."""
 
 Place = tuple[str, int | None]
-"""Name of a number, and its position where it is in a tuple or list."""
+"""Name of a number, and its position in a tuple or list, if any."""
 
 
 def executed(source: str | ast.Module, name: str) -> ModuleType:
@@ -30,7 +30,7 @@ def executed(source: str | ast.Module, name: str) -> ModuleType:
 
 
 def shrunk(source: str) -> str | None:
-    """The problem in small shapes, or as small as it can be; None where that is too large. What can't be counted is left as it is."""
+    """The problem in small shapes, or as small as possible; None if that is too large. It is unchanged if its size can't be counted."""
     tree = ast.parse(source)
     cost = _cost(tree)
     while cost is not None and not _is_small(cost):
@@ -48,9 +48,9 @@ def _is_small(cost: tuple[int, int]) -> bool:
 
 
 def _smaller(tree: ast.Module, cost: tuple[int, int]) -> tuple[ast.Module, tuple[int, int]] | None:
-    """The problem with one number halved, or with all that are equal to it; None where none can be.
+    """The problem with one number halved, or with all equal ones; None if none can be halved.
 
-    The batch comes first, so that what is normalised stays as large as it is, then the largest; at last a batch of few.
+    The batch comes first, so that normalised dimensions stay large, then the largest number; last a small batch.
     """
     numbers = _numbers(tree)
     batches = [place for place in numbers if "batch" in place[0].lower()]
@@ -68,7 +68,7 @@ def _smaller(tree: ast.Module, cost: tuple[int, int]) -> tuple[ast.Module, tuple
 
 
 def _cost(tree: ast.Module) -> tuple[int, int] | None:
-    """Elements of the inputs and parameters, and the work of a forward(), found without computing; None where the reference fails."""
+    """Elements of the inputs and parameters, and the work of a forward(), found without computing; None if the reference fails."""
     try:
         with torch.device("meta"), torch.no_grad():
             module: Any = executed(tree, "problem")
@@ -76,14 +76,14 @@ def _cost(tree: ast.Module) -> tuple[int, int] | None:
             model = module.Model(*module.get_init_inputs())
             with FlopCounterMode(display=False) as counter:
                 model(*inputs)
-    # Whatever the reference raises, such shapes are none of its.
+    # Any exception of the reference means that it does not support these shapes.
     except Exception:  # noqa: BLE001
         return None
     return sum(value.numel() for value in inputs if isinstance(value, torch.Tensor)), counter.get_total_flops()
 
 
 def _numbers(tree: ast.Module) -> dict[Place, int]:
-    """Whole numbers that are assigned at the top level."""
+    """Integers assigned at the top level."""
     found: dict[Place, int] = {}
     for node in tree.body:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
@@ -98,7 +98,7 @@ def _numbers(tree: ast.Module) -> dict[Place, int]:
 
 
 def _evaluated(node: ast.expr) -> int | None:
-    """The whole number that is written here, as a product too."""
+    """The integer written here, possibly as a product."""
     if any(not isinstance(inner, ast.Constant | ast.BinOp | ast.operator | ast.expr_context) for inner in ast.walk(node)):
         return None
     value = eval(compile(ast.Expression(node), "number", "eval"))

@@ -2,8 +2,8 @@
 
     python -m benchmarks.real_answers PATH/TO/KernelBench/KernelBench TARGET
 
-Half of them are right: with an own kernel for all of the work or for a part of it, and five with a slow kernel. A third fails
-in its build, the others are wrong. TARGET/manifest.toml says for each which verdicts are fair. Judge them:
+Half of them are right: with an own kernel for all or a part of the work, five of them with a slow kernel. A third fails to
+build; the others are wrong. TARGET/manifest.toml has the fair verdicts of each. Judge them:
 
     python -m benchmarks.real_work PATH/TO/KernelBench/KernelBench TARGET
 """
@@ -44,7 +44,7 @@ PLAN: dict[str, dict[int, tuple[int, ...]]] = {
 }
 """Numbers of problems by kind and level."""
 ALSO_FAIR: dict[tuple[int, int], tuple[str, ...]] = {(3, 18): ("correct/degenerate_problem",)}
-"""By level and number. With some draws of its parameters SqueezeNet answers any input alike."""
+"""By level and number. With some random parameters SqueezeNet has the same output for any input."""
 
 
 class CannotWriteError(Exception):
@@ -52,7 +52,7 @@ class CannotWriteError(Exception):
 
 
 def write(root: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Write the submission of each problem that the plan has and `root` holds; yields its file's name and its kind.
+    """Write the submission of each problem that is in the plan and in `root`; yields its file's name and its kind.
 
     The manifest comes last. Raises CannotWriteError.
     """
@@ -84,7 +84,7 @@ def text_of(source: str, level: int, number: int, kind: str) -> str:
 
 
 def main() -> int:
-    """Exit code 1 where a problem of the plan is missing or has no submission."""
+    """Returns exit code 1 if a problem of the plan is missing or has no submission."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_answers", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("root", type=Path, help="the folder that holds level1, level2, level3")
     parser.add_argument("target", type=Path, help="where to write the submissions")

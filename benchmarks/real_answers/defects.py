@@ -1,4 +1,4 @@
-"""What is wrong with a submission: how its text is changed, and the verdicts that are fair then."""
+"""Defects of submissions: each changes the text, and has fair verdicts."""
 
 import re
 from collections.abc import Callable
@@ -17,13 +17,13 @@ class Defect:
     """One mistake."""
 
     change: Callable[[Draft], Draft]
-    """Returns the draft as it was where the mistake can't be made in it."""
+    """Returns the draft unchanged if the mistake can't be made in it."""
     verdicts: tuple[str, ...]
-    """`status/category`, any of which is fair."""
+    """Fair verdicts, as `status/category`."""
 
 
 def _cuda(pattern: str, text: str, verdicts: tuple[str, ...]) -> Defect:
-    """A replacement wherever the pattern is in the CUDA source; declarations stay."""
+    """A replacement of all matches in the CUDA source; declarations stay."""
     return Defect(lambda draft: replace(draft, cuda=re.sub(pattern, text, draft.cuda)), verdicts)
 
 

@@ -10,7 +10,7 @@ from benchmarks.real_answers.operators import OPERATORS, Operator
 FUNCTION_PREFIXES = ("torch", "F", "nn.functional", "torch.nn.functional")
 MODULE_PREFIXES = ("nn", "torch.nn")
 THREADS = (128, 256, 512)
-"""Of a block; powers of two."""
+"""Threads per block; powers of two."""
 LEFT_OUT = ("get_inputs", "get_init_inputs")
 HOST_FUNCTION = re.compile(r"^(torch::Tensor \w+\([^{]*\)) \{", re.MULTILINE)
 INCLUDES = """#include <torch/extension.h>
@@ -48,12 +48,12 @@ kernels = load_inline(
 
 
 class NothingToReplaceError(Exception):
-    """The problem uses no operator of the table."""
+    """The problem uses no operator in the table."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a submission is made of."""
+    """The parts of a submission."""
 
     cuda: str
     cpp: str
@@ -61,11 +61,11 @@ class Draft:
     python: str
     """Calls of the kernels."""
     wrong: dict[str, str]
-    """Terms of the CUDA source that have a wrong constant instead, by the right ones."""
+    """Wrong terms, with a wrong constant, by the right terms of the CUDA source."""
 
 
 def draft(source: str, level: int, number: int, *, slow: bool = False) -> tuple[Draft, str]:
-    """The parts of a right submission, and its model. Raises NothingToReplaceError, and SyntaxError where the problem does not parse."""
+    """The parts of a right submission, and its model. Raises NothingToReplaceError, and SyntaxError if the problem does not parse."""
     tree = ast.parse(source)
     model = _Replaced(level)
     body = [model.visit(node) for node in tree.body if not _is_left_out(node)]
@@ -80,7 +80,7 @@ def draft(source: str, level: int, number: int, *, slow: bool = False) -> tuple[
 
 
 def _is_left_out(node: ast.stmt) -> bool:
-    """What makes inputs, and imports that every submission has."""
+    """Whether a statement makes inputs, or is an import of every submission."""
     return (isinstance(node, ast.FunctionDef) and node.name in LEFT_OUT) or f"\n{ast.unparse(node)}\n" in f"\n{FORM}"
 
 
@@ -93,7 +93,7 @@ def submission(parts: Draft, model: str, level: int, number: int) -> str:
 
 
 def declarations(cuda: str) -> str:
-    """Of all functions that Python calls."""
+    """Names of all functions that Python calls."""
     return "\n".join(f"{' '.join(match.split())};" for match in HOST_FUNCTION.findall(cuda))
 
 
@@ -104,7 +104,7 @@ def _filled(kernel: str, operator: Operator, tag: str, threads: int) -> str:
 
 
 class _Replaced(ast.NodeTransformer):
-    """Model becomes ModelNew, and operators of the level own ones."""
+    """Renames Model to ModelNew, and replaces the level's operators by own ones."""
 
     def __init__(self, level: int) -> None:
         self.used: dict[str, Operator] = {}
@@ -130,7 +130,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 def _own_names(operators: Sequence[Operator]) -> dict[str, tuple[Operator, str]]:
-    """Operator and own name for each dotted name that is replaced."""
+    """Operator and own name for each replaced dotted name."""
     functions = {
         f"{prefix}.{function}": (operator, f"own_{operator.name}")
         for operator in operators

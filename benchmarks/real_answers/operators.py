@@ -1,4 +1,4 @@
-"""Which of PyTorch's operators an own kernel replaces: the kernel's text, and the Python text that calls it.
+"""PyTorch's operators that an own kernel replaces: the kernel's text, and the Python text that calls it.
 
 In both texts NAME stands for the kernel's name. A kernel's other placeholders are filled in from the operator's row.
 """
@@ -8,16 +8,16 @@ from pathlib import Path
 
 KERNELS = Path(__file__).with_name("kernels")
 ROW_THREADS = {"THREADS": "512"}
-"""Of a block that has a whole row; a power of two."""
+"""Threads of a block that computes a whole row; a power of two."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator of PyTorch's, as a function, a module, or both."""
+    """One PyTorch operator, as a function, a module, or both."""
 
     name: str
     file: str
-    """Of the kernel, without suffix."""
+    """The kernel's file name, without suffix."""
     python: str
     """Defines `own_NAME` for functions, and `OwnCLASS` for a module."""
     fill: dict[str, str] = field(default_factory=dict)
@@ -27,17 +27,17 @@ class Operator:
     module: str | None = None
     """Its name below torch.nn."""
     levels: tuple[int, ...] = (1, 2, 3)
-    """In which it is replaced."""
+    """KernelBench levels in which it is replaced."""
     wrong: str = ""
     """VALUE with a wrong constant."""
 
     def kernel(self, slow: bool) -> str:
-        """The CUDA text, or that of the slow way."""
+        """The CUDA text, or that of the slow version."""
         return (KERNELS / f"{self.file}{'_slow' if slow else ''}.cu").read_text(encoding="utf-8")
 
 
 def _elementwise(name: str, value: str, module: str | None = None, wrong: str = "", **defaults: float) -> Operator:
-    """VALUE is a term of v and of the parameters, which the function, the module and the kernel name alike."""
+    """VALUE is a term of v and the parameters, which have the same names in the function, the module and the kernel."""
     names = list(defaults)
     python = f"""
 def own_{name}(x{"".join(f", {key}={value}" for key, value in defaults.items())}, inplace=False):

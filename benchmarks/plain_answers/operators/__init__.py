@@ -1,4 +1,4 @@
-"""PyTorch's operators as plain formulas, whose arithmetic has another order. Every global name begins with `plain` in some case.
+"""PyTorch's operators as plain formulas, with another order of arithmetic. Every global name begins with `plain` in upper or lower case.
 
-The text of these modules is put into each answer, so they import PyTorch, the standard library and each other alone.
+The text of these modules is put into each answer, so they import only PyTorch, the standard library and each other.
 """

@@ -159,7 +159,7 @@ def plain_tensors(value: Any) -> list[torch.Tensor]:
 
 
 def plain_cast(value: Any, before: tuple[torch.dtype, ...], after: torch.dtype) -> Any:
-    """The same with tensors of one of the types `before` in the type `after`."""
+    """The value with its tensors of a type in `before` cast to `after`."""
     if isinstance(value, torch.Tensor):
         return value.to(after) if value.dtype in before else value
     if type(value) in (list, tuple):
