@@ -1,4 +1,4 @@
-"""Runs `pipeline.py` as a user does, on small problems of its own."""
+"""Runs `pipeline.py` as a user does, on its own small problems."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from db.store import Store
 
 PROJECT = Path(__file__).resolve().parents[1]
 RUN_S = 420
-"""Deadline of one run: a busy machine takes a minute to start PyTorch in three processes."""
+"""Timeout of one run: a busy machine takes a minute to start PyTorch in three processes."""
 
 PROBLEM = """\
 import torch
@@ -53,7 +53,7 @@ def submission(answer: str = "x + x", before: str = "pass", header: str = "") ->
 
 @dataclass(frozen=True)
 class Finished:
-    """How a run of the command line ended."""
+    """The outcome of a run of the command line."""
 
     code: int
     stdout: str
@@ -61,7 +61,7 @@ class Finished:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The JSON objects on standard output, which holds nothing else."""
+        """The JSON objects on standard output, which must hold nothing else."""
         return [json.loads(line) for line in self.stdout.splitlines()]
 
     def by_name(self) -> dict[str, dict[str, Any]]:
@@ -92,14 +92,14 @@ class Bench:
         return path
 
     def command(self, *arguments: str | Path) -> list[str]:
-        """The command line, on the CPU, with the bench's problems and database where the arguments say nothing else."""
+        """The command line, on the CPU, by default with the bench's problems and database."""
         given = [str(argument) for argument in arguments]
         defaults = {"--reference": str(self.root / "problems"), "--device": "cpu", "--db": f"sqlite:///{self.database}"}
         added = [word for option, value in defaults.items() if option not in given for word in (option, value)]
         return [sys.executable, str(PROJECT / "pipeline.py"), *added, *given]
 
     def start(self, *arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
-        """Start a run in a process group of its own, with the root as its working directory."""
+        """Start a run in its own process group, with the root as working directory."""
         return subprocess.Popen(
             self.command(*arguments),
             cwd=self.root,
@@ -113,7 +113,7 @@ class Bench:
         )
 
     def run(self, *arguments: str | Path, **variables: str) -> Finished:
-        """A run to its end."""
+        """Run to the end."""
         with self.start(*arguments, **variables) as process:
             try:
                 stdout, stderr = process.communicate(timeout=RUN_S)

@@ -1,4 +1,4 @@
-"""Which tests are slow, which measure times, in which order files begin, and what all of them need."""
+"""Marks slow and time-measuring tests, orders the files, and has common fixtures."""
 
 import signal
 from collections.abc import Collection

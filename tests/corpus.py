@@ -1,4 +1,4 @@
-"""Reads the corpora of submissions, and holds what the pipeline says of them against what their files expect.
+"""Reads the corpora of submissions, and compares the run's verdicts with the files' expected ones.
 
 A file of a corpus is a submission with a header of `# key: value` lines:
 
@@ -59,7 +59,7 @@ _FIELD = re.compile(r"# ([a-z]+): (.+)")
 Header = dict[str, tuple[str, ...]]
 """Values by key, in the order of the file."""
 Record = dict[str, Any]
-"""What the pipeline writes of a submission."""
+"""A run's record of a submission."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Entry:
     """One submission of a corpus."""
 
     name: str
-    """Of its file, with suffix."""
+    """Its file's name, with suffix."""
     data: bytes
     """The complete submission."""
     header: Header = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def verdicts(self) -> dict[str, frozenset[str]]:
-        """`status/category` that are fair, by kind of device."""
+        """Fair verdicts, `status/category`, by kind of device."""
         return expectations(self.header)
 
     @property
@@ -120,7 +120,7 @@ def expectations(header: Header) -> dict[str, frozenset[str]]:
 
 
 def read(path: Path) -> Entry:
-    """The submission in a file. Raises ValueError where the header lacks something, or has an unknown key."""
+    """The submission in a file. Raises ValueError if the header lacks a key, or has an unknown one."""
     text = path.read_text(encoding="utf-8")
     header, code = split(text)
     if "problem" not in header or len(set(SUMMARIES) & header.keys()) != 1:
@@ -139,7 +139,7 @@ def corpus(folder: Path) -> dict[str, Entry]:
 
 
 def compose(base: str, code: str) -> str:
-    """A complete submission of the base and what a file of a corpus adds.
+    """A complete submission: the base and the additions of a corpus file.
 
     A definition takes the place of the base's definition of the same name. A function whose first parameter is `self` is a method of
     ModelNew. Imports come first, and all else right before ModelNew.
@@ -204,7 +204,7 @@ def write(entries: Iterable[Entry], folder: Path) -> None:
 
 
 def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: str) -> dict[str, Record]:
-    """Run the pipeline over these; exactly one record for each, by the name of its file."""
+    """Judge these in one run; exactly one record for each, by the name of its file."""
     entries = list(entries)
     for path in (marker for entry in entries for marker in entry.markers if not marker.startswith("process:")):
         Path(path).unlink(missing_ok=True)
@@ -220,7 +220,7 @@ def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: 
 
 
 def check(entry: Entry, record: Record, kind: str) -> None:
-    """That the record holds what the header expects of a device of this kind."""
+    """Assert that the record meets the header's expectations for this kind of device."""
     verdict = f"{record['status']}/{record['category']}"
     said = f"{entry.about}; {verdict}: {record['message']}\n{record['feedback']}"
     assert verdict in entry.verdicts[kind], said

@@ -1,4 +1,4 @@
-"""What a table has to keep to on a screen of some width."""
+"""Checks that a table fits a screen of some width."""
 
 import re
 
@@ -7,12 +7,12 @@ WIDTHS = (60, 80, 200)
 
 
 def dropped(text: str) -> list[str]:
-    """The columns that are said not to be shown."""
+    """The columns that the output reports as not shown."""
     notes = [line for line in text.splitlines() if line.startswith(NOTE)]
     assert len(notes) <= 1, "it is said once"
     if not notes:
         return []
-    assert notes[0].endswith("; widen the terminal or --json")
+    assert notes[0].endswith("; widen the terminal or use --json")
     return notes[0].removeprefix(NOTE).partition(";")[0].split(", ")
 
 

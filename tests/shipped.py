@@ -1,4 +1,4 @@
-"""What the shipped submissions say of themselves: the verdict that each deserves, with and without a GPU."""
+"""Reads the fair verdicts in the shipped submissions, with and without a GPU."""
 
 import tomllib
 from pathlib import Path
@@ -9,11 +9,11 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "submissions"
 
 Key = tuple[str, int | None]
-"""Path below the project, and number of the block in a response."""
+"""Path in the project, and number of the code block in a response."""
 
 
 def expectations(kind: str) -> dict[Key, set[str]]:
-    """`status/category` that may come out for each shipped submission; kind is cuda or cpu."""
+    """Fair verdicts, `status/category`, of each shipped submission; kind is cuda or cpu."""
     found: dict[Key, set[str]] = {}
     for path in sorted(FOLDER.rglob("*.py")):
         header, _ = corpus.split(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A terminal: a command runs on a real pseudo-terminal, and what it writes is kept as a screen shows it."""
+"""A terminal: runs a command on a real pseudo-terminal, and keeps its output as a screen shows it."""
 
 import fcntl
 import os
@@ -34,7 +34,7 @@ class Terminal:
         *,
         stdout: int | None = None,
     ) -> None:
-        """stdout: where standard output goes instead, which leaves standard error to the terminal."""
+        """stdout: another target of standard output, so that only standard error goes to the terminal."""
         self.columns, self.text, self.lines, self._row, self._column = columns, "", [""], 0, 0
         self.cursor, self.frames = True, list[str]()
         self._here, there = pty.openpty()
@@ -67,7 +67,7 @@ class Terminal:
         os.close(self._here)
 
     def read(self, until: Callable[[], bool] = lambda: False, within_s: float = RUN_S) -> str:
-        """Follow until that holds, or to the end of the command; returns all that it has written."""
+        """Follow until the condition holds, or the command ends; returns all its output."""
         deadline = time.monotonic() + within_s
         while not until():
             assert time.monotonic() < deadline, self.text[-3000:]
@@ -75,7 +75,7 @@ class Terminal:
                 continue
             try:
                 got = os.read(self._here, 1 << 16)
-            except OSError:  # the last process has closed it
+            except OSError:  # the last process has closed the terminal
                 break
             if not got:
                 break
@@ -92,7 +92,7 @@ class Terminal:
 
     @property
     def screen(self) -> list[str]:
-        """The lines that can be seen now or by scrolling back."""
+        """The visible lines, and those above by scrolling back."""
         return [line.rstrip() for line in self.lines]
 
     def _write(self, text: str) -> None:

@@ -93,7 +93,7 @@ def test_tables_of_the_yardstick_alone_are_no_error() -> None:
 def test_tables_of_a_run_that_was_cut_short_are_no_error() -> None:
     cut = part(**{"ours cold": part()["ours cold"] | {"complete": False, "judged": 0, "evaluations": []}})
     del cut["stock cold"], cut["stock cold scaled"]
-    assert "0 when the time was up" in text({"machine": {"kind": "cpu"}, "parts": {"variants": cut}})
+    assert "0 at the time limit" in text({"machine": {"kind": "cpu"}, "parts": {"variants": cut}})
 
 
 @pytest.mark.parametrize(

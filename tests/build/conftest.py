@@ -35,13 +35,13 @@ def toolchain() -> Toolchain:
 
 @pytest.fixture(scope="session")
 def machine() -> Toolchain:
-    """The toolchain of the machine that the tests run on."""
+    """The toolchain of this machine."""
     return Toolchain.find(choose("auto")[0].capability)
 
 
 @pytest.fixture(scope="session")
 def cuda_machine(machine: Toolchain) -> Toolchain:
-    """The same, for tests of what nvcc does."""
+    """The toolchain of this machine, for tests of nvcc."""
     if machine.nvcc is None:
         pytest.skip("no CUDA toolkit on this machine")
     return machine
@@ -49,8 +49,8 @@ def cuda_machine(machine: Toolchain) -> Toolchain:
 
 @pytest.fixture(scope="session")
 def prepared(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that holds what builds share, made as the judge has it made: in the sandbox, where there is one. For all processes of a test
-    run, so that nobody may change it: tests take a copy."""
+    """A cache with the shared headers, made as the judge makes it: in the sandbox, if there is one. All processes of a test run use it,
+    so tests must not change it, but take a copy."""
     own = tmp_path_factory.getbasetemp()
     root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "prepared"
     with ExitStack() as stack:
@@ -62,7 +62,7 @@ def prepared(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def warm(prepared: Path, tmp_path: Path) -> Path:
-    """A cache of the test's own, in which everything has been prepared."""
+    """The test's own cache, fully prepared."""
     return copy_of(prepared, tmp_path / "warm")
 
 
@@ -79,7 +79,7 @@ def request(text: str = PLAIN_C, file: str = "answer.c", **changes: Any) -> Buil
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Toolchain:
-    """This machine's real C++ compiler, and libraries that are empty: for builds that need no PyTorch and take milliseconds."""
+    """This machine's real C++ compiler, and empty libraries: for builds without PyTorch, which take milliseconds."""
     return bare_toolchain(tmp_path / "torch")
 
 

@@ -1,4 +1,4 @@
-"""Sources that fail to compile, as models write them, with what proves the failure; and sources that only the stock headers understand."""
+"""Sources that fail to compile, as models write them, with proof of the failure; and sources that need the stock headers."""
 
 TORCH = "#include <torch/extension.h>\n"
 KERNEL = """

@@ -18,9 +18,7 @@ from evaluator.results.category import Category
 from evaluator.sandbox import Zygote, best_level
 from tests.build.conftest import FLAGS
 
-pytestmark = pytest.mark.skipif(
-    best_level() is None, reason="this machine gives no level of confinement: python -m evaluator.sandbox check"
-)
+pytestmark = pytest.mark.skipif(best_level() is None, reason="no sandbox level works on this machine: python -m evaluator.sandbox check")
 
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 

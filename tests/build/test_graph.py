@@ -104,7 +104,7 @@ def test_names_that_ninja_could_read_otherwise_are_refused(tmp_path: Path, name:
 
 
 def test_two_edges_have_two_names(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a name of its own"), graph(tmp_path, job("a", "true"), job("a", "true")):
+    with pytest.raises(ValueError, match="a unique name"), graph(tmp_path, job("a", "true"), job("a", "true")):
         pass
 
 

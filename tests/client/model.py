@@ -64,7 +64,7 @@ def says(text: str | None, finish: str = "stop") -> Reply:
 
 
 def refuses(status: int, message: str, **headers: str) -> Reply:
-    """An error, as such endpoints tell it."""
+    """An error, in such endpoints' form."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply(json.dumps({"error": {"message": message}}).encode(), status, named)
 
@@ -82,7 +82,7 @@ def in_turn(*replies: Reply) -> Script:
 
 
 class Model:
-    """Answers calls by a script, and keeps what was asked. Use as a context manager."""
+    """Answers calls by a script, and records them. A context manager."""
 
     def __init__(self, script: Script) -> None:
         self.calls: list[dict[str, Any]] = []

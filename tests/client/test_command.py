@@ -63,11 +63,11 @@ def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: 
     ("words", "code", "said"),
     [
         (("submit", "none.py"), 2, "none.py: can't be read"),
-        (("submit", "double"), 2, "is none of .py, .md, .txt"),
+        (("submit", "double"), 2, "is not one of .py, .md, .txt"),
         (("submit", "double/wrong.py", "--problem", "duoble"), 1, "nearest: double"),
         (("submit", "double/wrong.py", "--token", "assay_nonsense"), 1, "401 unauthorized"),
         (("submit", "double/wrong.py", "--timeout", "0"), 1, "timeout_s"),
-        (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "that is no address"),
+        (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "invalid address"),
         (("submit", "no\x1b[31mne.py"), 2, "no [31mne.py: can't be read"),
         (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; there is double"),
         (("submitted", "--top", "0"), 2, "at least 1"),
@@ -112,7 +112,7 @@ def test_ctrl_c_says_what_becomes_of_what_was_handed_in(process: Process, folder
             assert told.readline().startswith("1 of 1  double/slow.py  ")
             waiting.send_signal(signal.SIGINT)
             last = told.read().splitlines()[-1]
-    assert (waiting.returncode, last) == (130, "assay submit: What was handed in is judged all the same; `submitted` lists it.")
+    assert (waiting.returncode, last) == (130, "assay submit: Submitted files are still judged; `submitted` lists them.")
 
 
 def nobody() -> str:
@@ -128,7 +128,7 @@ def test_where_nobody_listens_that_is_told_at_once(folder: Path, capsys: pytest.
     assert main(["submitted", "--url", nobody(), "--token", "x"]) == 1
     assert time.monotonic() - start < 5
     said = capsys.readouterr().err
-    assert said.count("nobody listens at http://127.0.0.1:") == 2 and "assay service" in said
+    assert said.count("no service listens at http://127.0.0.1:") == 2 and "assay service" in said
 
 
 def test_a_file_of_options_holds_here_too(folder: Path) -> None:
@@ -137,4 +137,4 @@ def test_a_file_of_options_holds_here_too(folder: Path) -> None:
     variables["PYTHONPATH"] = f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"
     command = [sys.executable, "-m", "assay", "submitted"]
     told = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=COMMAND_S)
-    assert told.returncode == 1 and "nobody listens at http://127.0.0.1:" in told.stderr, told.stderr
+    assert told.returncode == 1 and "no service listens at http://127.0.0.1:" in told.stderr, told.stderr

@@ -11,7 +11,9 @@ from assay_client import AssayError, Parts, Shaping, reward
 from tests.client.made import evaluation
 from tests.command_line import PROJECT
 
-TEXT = (PROJECT / "docs" / "service.md").read_text(encoding="utf-8").split("## The reward client")[1].split("\n## ")[0]
+SERVICE = (PROJECT / "docs" / "service.md").read_text(encoding="utf-8")
+TEXT = SERVICE.split("## The reward client")[1].split("\n## ")[0]
+ERRORS = SERVICE.split("\n### Errors")[1].split("\n## ")[0]
 SHAPING = TEXT.split("### The shaping")[1].split("\n### ")[0]
 
 
@@ -41,7 +43,7 @@ def test_the_table_of_rewards_is_right() -> None:
 def test_every_error_is_told() -> None:
     exported = {name: getattr(assay_client, name) for name in assay_client.__all__}
     kinds = {name for name, each in exported.items() if isinstance(each, type) and issubclass(each, AssayError)}
-    assert kinds - {"ServiceError", "RefusedError"} == set(re.findall(r"`(\w+Error)`", TEXT))
+    assert kinds - {"ServiceError", "RefusedError"} == set(re.findall(r"`(\w+Error)`", ERRORS + TEXT))
 
 
 def test_the_examples_of_the_documents_parse() -> None:

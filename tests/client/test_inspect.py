@@ -72,7 +72,7 @@ def test_without_a_verdict_a_sample_has_an_error_and_no_score(problems: Path, mo
     made = assay_inspect.kernels(str(problems / "double.py"))
     monkeypatch.setenv("ASSAY_TOKEN", "assay_wrong")
     log = evaluated(made, problems.parent, lambda _: WRONG)
-    assert log.status == "error" and log.error is not None and "a token that is known here" in log.error.message
+    assert log.status == "error" and log.error is not None and "a valid token of this service" in log.error.message
 
 
 def test_the_mean_speedup_is_that_of_right_answers() -> None:

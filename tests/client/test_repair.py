@@ -95,7 +95,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(process: Process, folder: Pat
                 running.send_signal(sent)
                 last = running.communicate(timeout=60)[1]
             assert running.returncode == code, last
-        assert "the same command goes on, from" in last
+        assert "the same command continues, from" in last
         with (folder / "repair.jsonl").open("ab") as journal:
             journal.write(b'{"problem": "dou')  # as a power cut leaves it
         slow = False
@@ -224,7 +224,7 @@ def test_where_no_model_listens_that_is_told() -> None:
         ask(model)
     assert time.monotonic() - start < 4, "at once"
     model.url = "http://[::1/v1"
-    with pytest.raises(EndpointError, match="is no address"):
+    with pytest.raises(EndpointError, match="invalid address"):
         ask(model)
 
 
@@ -246,7 +246,7 @@ def test_the_table_counts_chains_that_got_so_far() -> None:
 def test_another_file_is_not_written_over(tmp_path: Path, content: str) -> None:
     path = tmp_path / "notes.md"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(JournalError, match="no file of repairs"):
+    with pytest.raises(JournalError, match="not a file of repairs"):
         Journal(path, {})
     assert path.read_text(encoding="utf-8") == content
 

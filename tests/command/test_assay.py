@@ -172,4 +172,4 @@ def test_ctrl_c_prints_no_traceback(installed: Installed, tmp_path: Path) -> Non
         waiting.send_signal(signal.SIGINT)
         _, told = waiting.communicate(timeout=RUN_S)
         held.close()
-    assert (waiting.returncode, told) == (130, b"interrupted; what was stored stays\n")
+    assert (waiting.returncode, told) == (130, b"interrupted; stored results are kept\n")

@@ -83,7 +83,7 @@ def test_results_are_those_of_the_command_line(bench: Bench) -> None:
         assert {block: without_figures(text) for block, text in told.items()} == {
             block: without_figures(text) for block, text in records.items()
         }
-    with pytest.raises(JudgeError, match="is not of this submission"):
+    with pytest.raises(JudgeError, match="belongs to another submission"):
         feedback({"code": "x = 1"}, found[0])
     assert {result.category for result in found} >= {"no_custom_kernel", "wrong_values", "syntax_error", "unknown_problem"}
 
@@ -152,7 +152,7 @@ def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
     ("what", "options", "told"),
     [
         ("nowhere.py", {}, "nowhere.py: does not exist"),
-        ("double", {}, "there are 4 submissions in it; given in a list"),
+        ("double", {}, "it has 4 submissions; give it in a list"),
         (submission(), {}, r'this is a text; write {"code": TEXT}'),
         ({"cod": "x"}, {}, "no key 'cod'; nearest: code"),
         ({"problem": "double"}, {}, "a text needs the key code"),

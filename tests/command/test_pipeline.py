@@ -173,7 +173,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "nan"), "--timeout"),
         (("--device-kind", "H200"), "--engine ray"),
         (("--engine", "ray", "--cores", "0"), "--cores"),
-        (("--engine", "ray", "--ray-address", "127.0.0.1:1"), "no Ray cluster to be had at 127.0.0.1:1"),
+        (("--engine", "ray", "--ray-address", "127.0.0.1:1"), "no Ray cluster at 127.0.0.1:1"),
         (("--engine", "ray", "--ray-address", "ray://127.0.0.1:1"), "HOST:PORT"),
         (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
         (("--device", "cpu", "--cores", "99999"), "--cores: this process may not run on 99999"),
@@ -190,7 +190,7 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--sanitize", "valgrind"), "'valgrind' is neither auto nor all nor one of memcheck, racecheck, initcheck, synccheck"),
+        (("--sanitize", "valgrind"), "'valgrind' is not auto, all or one of memcheck, racecheck, initcheck, synccheck"),
         (("--baseline", "eager,fastest"), "there is no baseline fastest; there is eager, compile"),
         (("--cores", "two"), "'two' is no list of cores as in 0-3,8"),
         (("--dtype", "int8"), "'int8' is not one of fp16, bf16"),

@@ -94,7 +94,7 @@ def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path, colu
         assert terminal.end() == 0, terminal.text
     seen = "\n".join(terminal.frames)
     assert re.search(rf"━ \d+/{20 * MANY} · 0:\d\d", seen), seen
-    assert [line for line in terminal.screen if line] == [f"{20 * MANY} evaluations read, {MANY} added; the others were there already"]
+    assert [line for line in terminal.screen if line] == [f"{20 * MANY} evaluations read, {MANY} added; the others were already stored"]
 
 
 def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: Path, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: P
         terminal.press(CTRL_C)
         assert terminal.end() == 130, terminal.text
     assert terminal.cursor and "Traceback" not in terminal.text
-    assert [line.replace("^C", "") for line in terminal.screen if line][-1] == "interrupted; what was stored stays"
+    assert [line.replace("^C", "") for line in terminal.screen if line][-1] == "interrupted; stored results are kept"
 
 
 @pytest.mark.parametrize("columns", [80, 40])

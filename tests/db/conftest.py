@@ -1,4 +1,4 @@
-"""A store of its own for every test, in SQLite and in PostgreSQL."""
+"""Gives every test its own store, in SQLite and in PostgreSQL."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: in a folder of its own, reached by a socket in it, gone with it."""
+"""The tests' own PostgreSQL server, in a temporary folder with its socket."""
 
 import os
 import pwd
@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 
 REQUIRED = "ASSAY_REQUIRE_POSTGRESQL"
-"""Environment variable: where it is set, a missing server is a failure and no reason to skip."""
+"""Environment variable: if set, a missing server is a failure, not a skip."""
 _FAST = "-c fsync=off -c listen_addresses='' -c full_page_writes=off -c max_connections=60"
 
 
 def programs() -> Path | None:
-    """The folder of the newest server's programs; None where there is none."""
+    """The folder of the newest server's programs; None if there is none."""
     found = [Path(path).resolve().parent for path in [shutil.which("initdb")] if path]
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     return next((folder for folder in found if (folder / "initdb").exists() and (folder / "pg_ctl").exists()), None)
@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def running(options: str = _FAST) -> Iterator[str]:
-    """A server; yields its folder, which `url` and `create` ask for."""
+    """A server; yields its folder, the argument of `url` and `create`."""
     folder = programs()
     assert folder is not None
     home = Path(tempfile.mkdtemp(prefix="assay-postgresql-"))
@@ -59,7 +59,7 @@ def create(home: str, name: str) -> str:
 
 
 def _user() -> str | None:
-    """Who runs the server: PostgreSQL refuses root."""
+    """The user that runs the server: PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}

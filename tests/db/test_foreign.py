@@ -61,7 +61,7 @@ def test_numbers_that_no_json_has_are_kept_as_text(store: Store, run: Path) -> N
 
 def test_the_level_has_to_be_known(store: Store, run: Path) -> None:
     (run / "level_2_problem_23_sample_0_kernel.py").write_text("")
-    with pytest.raises(StoreError, match=r"of levels 1, 2; say which .* --level"):
+    with pytest.raises(StoreError, match=r"of levels 1, 2; give .* --level"):
         import_kernelbench(store, run / "eval_results.json")
     assert import_kernelbench(store, run / "eval_results.json", level=2) == (3, 3)
     for path in run.glob("*.py"):

@@ -84,7 +84,7 @@ def test_no_filter_of_the_command_is_missing() -> None:
         ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
         ({"status": "corect"}, "no status 'corect'; nearest: correct"),
         ({"run": 9}, "no run '9'; the last one is 2"),
-        ({"since": "soon"}, "'soon' is no time"),
+        ({"since": "soon"}, "invalid time 'soon'"),
     ],
 )
 def test_what_is_not_there_is_told(url: str, filters: dict[str, Any], told: str) -> None:

@@ -69,7 +69,7 @@ def test_a_line_each_fits_on_80_columns(
     assert main(["--db", url, "list"]) == 0
     heading, *lines, note = capsys.readouterr().out.splitlines()
     assert heading.split() == ["id", "category", "speedup", "problem", "submission"]
-    assert note == "Not shown for lack of room: UTC, author; widen the terminal or --json"
+    assert note == "Not shown for lack of room: UTC, author; widen the terminal or use --json"
     assert len(lines) == 5 and max(map(len, lines)) <= 80
     assert re.search(r"^ *1  ok +3\.25×  softmax +.*….*quick\.py$", lines[-1])
     assert "illegal_memory_access" in lines[1] and "b.py [2]" in lines[3]
@@ -102,8 +102,8 @@ def test_a_run_that_is_not_there_is_told(
     [
         (("--status", "corect"), "no status 'corect'; nearest: correct"),
         (("--category", "tiemout"), "no category 'tiemout'; nearest: timeout"),
-        (("--since", "yesterday"), "'yesterday' is no time"),
-        (("--since", "999999d"), "'999999d' is no time"),
+        (("--since", "yesterday"), "invalid time 'yesterday'"),
+        (("--since", "999999d"), "invalid time '999999d'"),
         (("--limit", "0"), "a whole number from 1"),
     ],
 )

@@ -136,7 +136,7 @@ def test_failures(store: Store, url: str) -> None:
     }
     assert "assay list --category" in text
     store.save(result(problem="gelu", author="bob"), SOURCE)
-    assert "no evaluation" in output("--db", url, "failures", "--problem", "gelu", "--author", "ada")
+    assert "No evaluation" in output("--db", url, "failures", "--problem", "gelu", "--author", "ada")
 
 
 @pytest.mark.parametrize("command", [["list"], ["leaderboard"], ["leaderboard", "--overall"], ["failures"], ["compare", "ada", "ada"]])
@@ -173,17 +173,17 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         {saved.source_sha256}; {saved.problem_sha256}; 1.25; 1.125; 1.375; cuda_event; +0.0020 ms unexplained;
         987654321; far off; 1024; inf; 1e-05; 0.25; 1e-07; [1, 2]: 0.1 instead of 0.3;
         softmax_ext; cuda_compile_error; {"k" * 64}; 11.25 s; cuda.cu:7:3; identifier undefined; more of it;
-        launching a call takes the host; 0.0625 ms of the submission; taken off each call; 3.5 µs, for its events;
-        added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
+        host time to launch a call, not included; 0.0625 ms (submission); subtracted from each call; 3.5 µs, the time of its events;
+        added for time missing from the claims; 0.375 ms; baseline without the submission, which counts; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
-        accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
+        accepts trivial answers; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
         robust: no; shifted; precision_loss; 0.0312; somewhat off; left out; the reference has no answer; gross error; 0.0625;
-        cause; GELU's tanh approximation; drawn from the reference's seed; fc.weight; scale (64,); bias (32,);
+        cause; GELU's tanh approximation; initialized with the reference's seed; fc.weight; scale (64,); bias (32,);
         no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
         softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
-        times to be doubted; in a second timing too; 0.5 ms, bound by memory;
+        doubtful times; in a second timing too; 0.5 ms, bound by memory;
         2.147 GB at 4.25 TB/s; 1 G at 125 TFLOP/s of 3 × tf32; calibrated 2026-05-01 12:00:00+00:00, to 1.00 %;
         1980; 41.5; sw_power_cap; hw_thermal_slowdown; 2.5 ms, baseline 4.5 ms;
         printed; warned; the judge's own; NVIDIA H200; Xeon; 2.11.0; setting allow_tf32"""

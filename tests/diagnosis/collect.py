@@ -18,7 +18,7 @@ NVCC_FLAGS = ("-gencode=arch=compute_90a,code=sm_90a", "-Xptxas=-v", "-std=c++17
 
 
 def main() -> None:
-    """Write DATA/COMPILER/NAME.txt for everything that doesn't compile without a word."""
+    """Write DATA/COMPILER/NAME.txt for every source with compiler output."""
     if nvcc := shutil.which("nvcc"):
         release = re.search(r"release (\d+\.\d+)", _said(nvcc, "--version"))
         for path in sorted(SOURCES.glob("*.cu")):

@@ -1,4 +1,4 @@
-"""Evidence for the tests of rules, made short: parts of it, and what a rule makes of them."""
+"""Short evidence for tests of rules: parts of it, and a check of the rules' verdict."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Faulty submissions: corpus/, and what is too odd to lie in a file of its own (see tests/corpus.py)."""
+"""Faulty submissions: corpus/, and those too odd for a file (see tests/corpus.py)."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ REJECTED = (
         "numbered.md", "a number that no problem has", "unknown_problem", f"# problem: 9999_fused\n\n```python\n{_MODEL}```\n", "9999_fused"
     ),
 )
-"""What is not judged at all."""
+"""Submissions that are not judged at all."""
 
 _RESPONSE = """<!-- problem: leaky_relu -->
 # problem: leaky_relu

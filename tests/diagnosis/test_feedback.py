@@ -77,7 +77,7 @@ def test_a_refused_launch_names_the_line_that_launches() -> None:
     )
     assert told.line == 11
     assert "`scale` × 7: grid 4×1×1, block 4096×1×1, refused with CUDA error 1" in told.text
-    assert "7 launches of libraries' kernels" in told.text
+    assert "7 launches of library kernels" in told.text
 
 
 def test_a_launch_shows_what_the_kernel_uses() -> None:
@@ -101,7 +101,7 @@ KILLED = {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_by
 def test_memory_that_a_process_was_killed_for_is_asked_for_where_only_one_line_does() -> None:
     hoards = submission(forward="return ops.run(x) + torch.zeros(1 << 40).sum()")
     line = next(number for number, text in enumerate(hoards.splitlines(), 1) if "torch.zeros" in text)
-    killed = failing(Category.OUT_OF_MEMORY, "forward() passed the memory limit", **KILLED)
+    killed = failing(Category.OUT_OF_MEMORY, "forward() exceeded the memory limit", **KILLED)
     assert feedback(killed, hoards).line == line
     assert feedback(killed, hoards, 101).line == line + 100
     assert feedback(killed, hoards + "y = torch.empty(3)\n").line is None
@@ -177,7 +177,7 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
     [
         ('identifier "__half" is undefined', "Include <cuda_fp16.h>."),
         ('calling a __host__ function("f") from a __global__ function("g") is not allowed', "__device__"),
-        ("undefined symbol: _Z1fv", "exactly the signature"),
+        ("undefined symbol: _Z1fv", "exactly the declared signature"),
         ("argument types are: (const float, double)", "0.0f"),
         ("line 3: TypeError: load_inline() missing 1 required positional argument: 'cpp_sources'", "torch::Tensor f(torch::Tensor x);"),
         ("line 3: TypeError: load_inline() got an unexpected keyword argument 'cuda_source'", "cuda_sources"),
@@ -204,7 +204,7 @@ def hostile() -> Feedback:
 
 def test_what_was_compiled_only_has_its_notes() -> None:
     launched_by_2048 = submission(KERNEL.replace("255) / 256, 256", "2047) / 2048, 2048"))
-    assert "launched with 2048 threads a block" in feedback(failing(Category.NO_DEVICE), launched_by_2048).text
+    assert "launched with 2048 threads per block" in feedback(failing(Category.NO_DEVICE), launched_by_2048).text
     assert "launched with" not in feedback(failing(Category.INTERRUPTED), launched_by_2048).text
 
 
@@ -262,7 +262,7 @@ def test_a_right_answer_is_told_which_other_inputs_break_it() -> None:
         ChangedInputsEvidence(distribution="special", right=None),
     )
     told = feedback(failing(Category.OK, "", changed_inputs=found), CODE).text
-    assert "on other inputs, on which no verdict rests:\n  inputs `shifted`: wrong_values, largest relative error 0.0312\n" in told
+    assert "on other inputs, which decide no verdict:\n  inputs `shifted`: wrong_values, largest relative error 0.0312\n" in told
     assert "inputs `ties`: timeout, it took too long" in told
     assert "`wide`" not in told and "`special`" not in told
     assert "on other inputs" not in feedback(failing(Category.OK, "", changed_inputs=found[:1]), CODE).text

@@ -139,7 +139,7 @@ def test_an_error_in_a_file_of_others_is_marked() -> None:
     build = evidence(Diagnostic(severity="error", **HEADER))
     (found,) = build.diagnostics
     assert (found.foreign, found.source_line, found.excerpt) == (True, None, "")
-    assert summary([found]) == "/usr/include/c++/12/bits/stl.h:40, which is none of the submission's files: no"
+    assert summary([found]) == "/usr/include/c++/12/bits/stl.h:40, not a file of the submission: no"
 
 
 def test_warnings_about_files_of_others_are_left_out() -> None:

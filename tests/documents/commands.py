@@ -1,4 +1,4 @@
-"""The commands that the documents show, in code blocks and within sentences."""
+"""The documents' commands, in code blocks and within sentences."""
 
 import re
 from collections.abc import Iterator

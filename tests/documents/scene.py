@@ -1,4 +1,4 @@
-"""A folder in which the documents' commands can be run: with all that they name, and the servers that they start."""
+"""A folder for running the documents' commands, with the files that they name, and the servers that they start."""
 
 import os
 import re
@@ -13,9 +13,9 @@ from pathlib import Path
 from tests.command_line import PROJECT, RUN_S
 
 LINKED = ("pipeline.py", "submissions", "tests", "benchmarks")
-"""What of the project commands name; they only read it."""
+"""Parts of the project that commands name, and only read."""
 READY_S = 120
-"""For a server to answer; a busy machine takes a while to import PyTorch."""
+"""Seconds until a server answers; a busy machine takes a while to import PyTorch."""
 _PORTS = {"8300": ("serve", "web"), "8400": ("service", "web.service")}
 """The ports that the documents give, and the commands whose servers listen there."""
 _CLIENT = "import sys; from assay_client.command import main; sys.exit(main())"

@@ -77,6 +77,8 @@ LESS = {
     r"reference new made$": "reference new made --reference mine",
     r"token revoke$": "token list",
     r"cuda --all-cases": "cuda --all-cases softmax",
+    r"(check geglu .*) --all-cases": r"\1",
+    r"--case 4096": "--case small",
     r"--repetitions 20 --budget \d+": "--repetitions 1 --budget 1",
     r'--rungs ".*?"': '--rungs "reduction 16"',
     r"--frames 10000 --confined 400": "--frames 20 --confined 2",

@@ -37,7 +37,7 @@ def test_assays_own_hold_the_contract(name: str) -> None:
 
 def test_a_plug_in_of_others_can_be_checked(tmp_path: Path) -> None:
     done = check("weave", folder=install(tmp_path))
-    assert (done.returncode, done.stdout) == (0, "weave: all is well (contract; no example was judged)\n")
+    assert (done.returncode, done.stdout) == (0, "weave: no errors (contract; no example was judged)\n")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_breaks_the_contract_is_said(old: str, new: str, says: str, tmp_pat
     text = 'KNOWN = ("WeaveError",)\n' + PLUGIN.replace('packages={"weave"', 'packages={"colorsys": "x", "weave"').replace(old, new)
     done = check("weave", folder=install(tmp_path, text=text))
     assert (done.returncode == 1) is bool(says or "colorsys" in new), done.stdout + done.stderr
-    assert (says or ("imports the DSL itself" if "colorsys" in new else "all is well")) in done.stdout
+    assert (says or ("imports the DSL itself" if "colorsys" in new else "no errors")) in done.stdout
 
 
 def test_wrong_usage_has_a_way_out() -> None:
@@ -70,13 +70,13 @@ def test_wrong_usage_has_a_way_out() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"name": "Weave"}, "small letters"),
-        ({"kernel_names": ("kernel",)}, "no form of a kernel's name"),
-        ({"kernel_names": ("{name}",)}, "no form of a kernel's name"),
-        ({"kernel_names": ("{name}*",)}, "no form of a kernel's name"),
+        ({"name": "Weave"}, "lower-case letters"),
+        ({"kernel_names": ("kernel",)}, "not a form of a kernel name"),
+        ({"kernel_names": ("{name}",)}, "not a form of a kernel name"),
+        ({"kernel_names": ("{name}*",)}, "not a form of a kernel name"),
         ({"library_kernels": ("*",)}, "no spaces"),
         ({"library_kernels": ("two words",)}, "no spaces"),
-        ({"caches": {"X": "../up"}}, "no name of a folder"),
+        ({"caches": {"X": "../up"}}, "not a plain folder name"),
         ({"in_worker": "module"}, "module:function"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_kernel_is_told_by_the_function_that_it_is_named_after(kernel: str, ow
 def test_two_examples_are_judged() -> None:
     right, failing = str(EXAMPLES / "cpp_parallel.py"), str(EXAMPLES / "cpp_undeclared.py")
     done = check("load_inline", right, failing)
-    assert (done.returncode, done.stdout) == (0, "load_inline: all is well (contract and examples)\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "load_inline: no errors (contract and examples)\n"), done.stderr
     done = check("load_inline", failing, right)
     assert done.returncode == 1
-    assert "has to be correct/ok, and is build_failed/" in done.stdout and "has to be build_failed, and is correct/" in done.stdout
+    assert "has to be correct/ok, but is build_failed/" in done.stdout and "has to be build_failed, but is correct/" in done.stdout

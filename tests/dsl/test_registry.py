@@ -80,9 +80,9 @@ def test_what_lies_in_the_working_folder_registers_nothing(tmp_path: Path) -> No
     ("name", "text", "says"),
     [
         ("weave", "import no_such_module_here", "can't be loaded: ModuleNotFoundError: No module named 'no_such_module_here'"),
-        ("weave", "DSL = 1", "is no Dsl of that name"),
-        ("other", PLUGIN, "is no Dsl of that name"),
-        ("weave", PLUGIN.replace('name="weave"', 'name="We ave"'), "small letters"),
+        ("weave", "DSL = 1", "is not a Dsl of that name"),
+        ("other", PLUGIN, "is not a Dsl of that name"),
+        ("weave", PLUGIN.replace('name="weave"', 'name="We ave"'), "lower-case letters"),
         ("triton", PLUGIN.replace('name="weave"', 'name="triton"'), "two DSLs have the name triton"),
     ],
     ids=["import", "no Dsl", "another name", "refused", "taken"],

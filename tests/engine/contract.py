@@ -1,4 +1,4 @@
-"""What every engine does. Test modules import these tests beside an `engine` fixture of their own, whose judges are two at the most."""
+"""Tests for every engine. Test modules import them beside their own `engine` fixture, which has at most two judges."""
 
 import threading
 import time

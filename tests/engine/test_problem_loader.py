@@ -52,7 +52,7 @@ def test_problems_are_told_of_in_the_precision_that_is_asked_for(folder: Path) -
     (folder / "narrow.py").write_text(SOUND.replace('{"cases"', '{"dtype": "float32", "dtypes": ["float32"], "cases"'))
     with ProblemReader(discover([folder]), "bfloat16") as reader:
         assert reader.get("sound").precision == "bfloat16"
-        with pytest.raises(ProblemError, match="may be judged in float32, not in bfloat16"):
+        with pytest.raises(ProblemError, match="allows float32, not bfloat16"):
             reader.get("narrow")
     with ProblemReader(discover([folder])) as reader:
         assert (reader.get("sound").precision, reader.get("narrow").precision) == ("own", "float32")
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_told_with_its_line(reader: ProblemReader, folder: Path
 
 def test_a_case_that_is_not_declared_is_told_of(reader: ProblemReader) -> None:
     reader.check("sound", "small")
-    with pytest.raises(ProblemError, match="there is no case 'smal'; there is small"):
+    with pytest.raises(ProblemError, match="no case 'smal'; the problem has small"):
         reader.check("sound", "smal")
 
 

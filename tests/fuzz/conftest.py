@@ -1,4 +1,4 @@
-"""A judge's context on the CPU, with a zygote that knows the hostile peer too."""
+"""A judge's context on the CPU, with a sandbox's fork server that also knows the hostile peer."""
 
 from collections.abc import Iterator
 

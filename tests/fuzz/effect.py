@@ -1,4 +1,4 @@
-"""Whether what a hostile worker sent is still the honest answer in effect; decided without the judge's code."""
+"""Decides, without the judge's code, whether a hostile worker's frames still amount to the honest answer."""
 
 import json
 import math

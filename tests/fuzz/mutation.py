@@ -1,4 +1,4 @@
-"""What a hostile worker does to an honest answer before it sends it.
+"""A hostile worker's changes of an honest answer before it sends it.
 
 A mutator is given a turn (the honest answer, what went before) and a mutation's parameters, and makes steps of them: bytes to send,
 pauses, ways to stop. A new one is a function with `@mutator` over it.

@@ -1,4 +1,4 @@
-"""What a hostile worker is to do: plain data that can be drawn, printed and sent to another process."""
+"""Plans of a hostile worker: plain data that can be drawn, printed and sent to another process."""
 
 import json
 import struct
@@ -15,7 +15,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Mutation:
-    """One mutation. What the parameters mean is up to each."""
+    """One mutation; each has its own meaning of the parameters."""
 
     name: str
     number: int = 0

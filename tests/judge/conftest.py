@@ -1,4 +1,4 @@
-"""A judge's context on the CPU, with a zygote that knows the tests' own workers too."""
+"""A judge's context on the CPU, with a sandbox's fork server that also knows the tests' own workers."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ Judge = Callable[..., Result]
 
 
 def own_cpu() -> Device:
-    """The processor, under a lock of this process's own: these tests wait for nobody who judges on the machine meanwhile."""
+    """The CPU, with this process's own lock: these tests don't wait for other judges on the machine."""
     return replace(cpu(), unique_id=f"cpu-of-{os.getpid()}")
 
 
@@ -42,7 +42,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
 
 @pytest.fixture(scope="module")
 def gpu_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
-    """The first GPU, at the best level, with a zygote that knows the worker on device memory too."""
+    """The first GPU, at the best sandbox level, with a fork server that also knows the worker on device memory."""
     device, _ = choose("cuda")
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     recorder = launch_recorder(options)

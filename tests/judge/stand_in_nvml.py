@@ -1,4 +1,4 @@
-"""NVML without a GPU: what the module pynvml has of functions that the judge asks, answering what a test tells it to."""
+"""NVML without a GPU: the functions of pynvml that the judge calls, with a test's answers."""
 
 # ruff: noqa: ARG002, N802 - names and arguments are NVML's
 from collections.abc import Callable

@@ -255,7 +255,7 @@ def test_no_verdict_changes_by_how_a_worker_ends_on_other_inputs(
     judge: Judge, tmp_path: Path, ending: str, right: dict[str, bool | None]
 ) -> None:
     path = problem(tmp_path, TANH, "torch.randn(rows, columns)")
-    body = f"(x.abs().max() > 20) and {ending}\n        return x.tanh()"
+    body = f"(x.abs().median() < 0.1) and {ending}\n        return x.tanh()"
     result = judge(kernel(body, "ending"), "plain", problem_path=path, shapes="others")
     assert (result.category, result.evidence.robust, distributions(result)) == (Category.OK, "no", right), result.message
     assert result.evidence.exit is None and result.evidence.exception is None
@@ -359,12 +359,12 @@ def test_an_answer_may_count_on_what_the_inputs_always_are(judge: Judge, tmp_pat
 
 
 def test_what_rounds_leave_out_is_not_asked_in_timed_calls(judge: Judge, tmp_path: Path) -> None:
-    """A root of a negative number is NaN, or what the submission likes: neither `runs` nor `signs` decides."""
+    """A root of a negative number is NaN, or what the submission likes: `signs` does not decide."""
     path = problem(tmp_path, forward("return x.sqrt()"), "torch.rand(40, 300)")
     result = judge(answer(forward("return x.clamp_min(0).sqrt()")), "plain", problem_path=path)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     left_out = {found.distribution for found in result.evidence.rounds if found.message.startswith("left out")}
-    assert {"signs", "runs"} <= left_out and "rows" not in left_out
+    assert left_out == {"signs"}
 
 
 def test_an_answer_may_not_count_on_positive_draws_alone(judge: Judge, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> 
 def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, context: JudgeContext) -> None:
     small = replace(context, limits=Limits(memory_bytes=768 << 20))
     result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), context=small)
-    assert (result.category, "passed the memory limit of 0.75 GiB" in result.message) == (Category.OUT_OF_MEMORY, True), result.message
+    assert (result.category, "exceeded the memory limit of 0.75 GiB" in result.message) == (Category.OUT_OF_MEMORY, True), result.message
     assert judge(SOFTMAX, context=small).category is Category.NO_CUSTOM_KERNEL
 
 

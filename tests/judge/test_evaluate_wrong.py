@@ -53,7 +53,7 @@ def test_wrong_in_the_second_round_is_found(judge: Judge) -> None:
 
 def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> None:
     result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls != 2 else 2)"))
-    assert (result.category, "rightly, then wrongly" in result.message) == (Category.NONDETERMINISTIC, True), result.message
+    assert (result.category, "the first was right, the second wrong" in result.message) == (Category.NONDETERMINISTIC, True), result.message
 
 
 def test_an_answer_remembered_from_an_earlier_call_is_wrong(judge: Judge) -> None:

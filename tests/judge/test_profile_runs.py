@@ -124,7 +124,7 @@ def test_the_references_profile_is_kept(context: JudgeContext, open_folder: Path
 def test_without_a_gpu_it_says_so_and_the_verdict_is_as_ever(judge: Judge, context: JudgeContext) -> None:
     plain, result = judge(RIGHT), judge(RIGHT, profile=True)
     assert result.category is plain.category and plain.evidence.profile is None
-    assert result.evidence.profile is not None and "takes an NVIDIA GPU" in result.evidence.profile.remark
+    assert result.evidence.profile is not None and "needs an NVIDIA GPU" in result.evidence.profile.remark
 
 
 def test_what_is_wrong_is_not_profiled(judge: Judge) -> None:

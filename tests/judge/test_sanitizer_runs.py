@@ -192,7 +192,7 @@ def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, mo
     evidence = made.run(Sanitizer(stand_in(open_folder, "sleep 600")[0], "1", Wish(tuple(Tool))))
     assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
     assert evidence.runs[0].duration_s >= 4 and evidence.runs[-1].duration_s == 0
-    assert evidence.case == "small" and "took all the time" in evidence.runs[-1].remark
+    assert evidence.case == "small" and "used all the time" in evidence.runs[-1].remark
     made.setting.lock.close()
 
 

@@ -1,6 +1,7 @@
 """The ASSAY dict of a problem: what it may say, and where it is wrong."""
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +9,10 @@ import pytest
 from evaluator.problem.declaration import Declaration, DeclarationError, declare
 
 
-def declared(source: str) -> Declaration:
+def declared(source: str, folder: Path = Path()) -> Declaration:
     namespace: dict[str, Any] = {}
     exec(source, namespace)
-    return declare(namespace, ast.parse(source))
+    return declare(namespace, ast.parse(source), folder)
 
 
 def test_without_a_declaration_there_is_one_case() -> None:
@@ -56,12 +57,12 @@ def test_floors(parts: str, found: tuple[object, ...]) -> None:
         ("ASSAY = [1]", 3, "ASSAY is of type list; make it a plain dict"),
         ("ASSAY = dict(\n    rows_independant=True,\n)", 4, "nearest: rows_independent"),
         ("ASSAY = {\n    'dtype': 'float61',\n}", 4, "dtype"),
-        ("ASSAY = dict(tolerance=0)", 3, "tolerance: Value error, has to be a factor above 0, or a dict of them by type, not 0"),
+        ("ASSAY = dict(tolerance=0)", 3, "tolerance: Value error, has to be a number above 0, or a dict from types to such numbers, not 0"),
         ("ASSAY = dict(tolerance='2')", 3, "not '2'"),
-        ("ASSAY = dict(tolerance={'float16': True})", 3, "a factor above 0, or a dict of them by type, not True"),
-        ("ASSAY = dict(tolerance={'float16': 2,\n    'fp32': 2})", 3, "'fp32' is no type that a problem is judged in; there are: float16,"),
+        ("ASSAY = dict(tolerance={'float16': True})", 3, "a number above 0, or a dict from types to such numbers, not True"),
+        ("ASSAY = dict(tolerance={'float16': 2,\n    'fp32': 2})", 3, "'fp32' is not a type that Assay judges in; use one of: float16,"),
         ("ASSAY = dict(tags='norm')", 3, "tags"),
-        ("ASSAY = dict(tags=['norm', 'norm'])", 3, "'norm' is there more than once"),
+        ("ASSAY = dict(tags=['norm', 'norm'])", 3, "'norm' occurs more than once"),
         ("ASSAY = dict(tags=['Two words'])", 3, "tags.0"),
         ("ASSAY = dict(level=0)", 3, "level"),
         ("ASSAY = dict(level='1')", 3, "level"),
@@ -72,14 +73,14 @@ def test_floors(parts: str, found: tuple[object, ...]) -> None:
         ("ASSAY = dict(backward=True,\n    in_place=[0])", 4, "backward and in_place are both declared"),
         ("ASSAY = dict(mode='training')", 3, "mode"),
         ("ASSAY = dict(\n    generalisation={'full': {}})", 4, "'full' is a case already"),
-        ("ASSAY = dict(\n    generalisation={\n        'odd': {'m': 1}})", 5, "case 'odd' sets 'm', which is no constant"),
+        ("ASSAY = dict(\n    generalisation={\n        'odd': {'m': 1}})", 5, "case 'odd' sets 'm', but the module has no such constant"),
         ("ASSAY = dict(tolerance=float('nan'))", 3, "tolerance"),
         ("ASSAY = dict(\n    cases={\n        'small': {},\n    },\n)", 4, "no case is named 'full'; give"),
         ("ASSAY = dict(cases={'full': {}, 'Very Small': {}})", 3, "cases"),
         ("ASSAY = dict(\n  cases={'full': {},\n  'small': {\n    'batch_sise': 3}})", 6, "nearest: batch_size"),
         ("ASSAY = dict(cases={'full': {}, 'small': {'batch_size': 'three'}})", 3, "of type int"),
         ("ASSAY = dict(cases={'full': {}, 'small': {'batch_size': True}})", 3, "of type int"),
-        ("ASSAY = dict(cases={'full': {}, 'small': {'function': 3}})", 3, "no constant"),
+        ("ASSAY = dict(cases={'full': {}, 'small': {'function': 3}})", 3, "no such constant"),
         ("ASSAY = {\n    'floor': 7,\n}", 4, "floor: Input should be a valid dictionary"),
         (FLOOR + "'raeds': 'all'}}", 6, "floor.raeds"),
         (FLOOR + "'reads': 'some'}}", 6, "'all' or a list of positions of forward()'s arguments and names of parameters"),
@@ -89,9 +90,9 @@ def test_floors(parts: str, found: tuple[object, ...]) -> None:
         (FLOOR + "'writes': ['y']}}", 6, "positions of the answer's tensors"),
         (FLOOR + "'reads': 'all',\n'operations': 'batch_sise ** 2'}}", 7, "nearest: batch_size"),
         (FLOOR + "'reads': 'all',\n'operations': 'function(3)'}}", 7, "numbers, names and + - * / // **"),
-        (FLOOR + "'operations': None}}", 6, "an expression in a string"),
+        (FLOOR + "'operations': None}}", 6, "a string with an expression"),
         (FLOOR + "'operations': '1 / (batch_size - 2)'}}", 6, "operations of case 'small': '1 / (batch_size - 2)' has no value"),
-        (FLOOR + "'operations': 'batch_size - 3'}}", 6, "operations of case 'small' are -1; give a number from 0"),
+        (FLOOR + "'operations': 'batch_size - 3'}}", 6, "operations of case 'small' are -1; give a number of at least 0"),
     ],
 )
 def test_errors_name_the_line_and_the_rule(body: str, line: int, said: str) -> None:

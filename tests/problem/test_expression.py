@@ -44,8 +44,8 @@ def test_anything_else_is_refused(text: str) -> None:
         ("9 ** 9 ** 9 ** 9", "no value"),
         ("10 ** 400", "no value"),
         ("(0 - rows) ** 0.5 // 1", "no value"),
-        ("(0 - rows) ** 0.5", "no finite number"),
-        ("1e308 * 10 ** 10", "no finite number"),
+        ("(0 - rows) ** 0.5", "not finite"),
+        ("1e308 * 10 ** 10", "not finite"),
         ("height * rows", "'height'"),
     ],
 )

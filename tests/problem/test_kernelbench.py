@@ -148,7 +148,7 @@ def test_rows_are_problems(suffix: str, write: Any, tmp_path: Path) -> None:
         ("{", "not JSON"),
         ('{"code": "", "level": 1, "name": "a"}', "rows.jsonl:1: problem_id"),
         ("[1]", "rows.jsonl:1"),
-        ("\n".join([json.dumps(ROWS[0])] * 2), "rows.jsonl:2: a second problem 23 of level 1"),
+        ("\n".join([json.dumps(ROWS[0])] * 2), "rows.jsonl:2: problem 23 of level 1 occurs twice"),
     ],
 )
 def test_files_that_hold_no_rows_are_refused_and_leave_nothing(content: str, message: str, tmp_path: Path, cache_of_its_own: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_failure_in_a_draw_is_named_with_line_and_rule(tmp_path: Path, old: st
 
 
 def test_an_unknown_case_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="there is small"):
+    with pytest.raises(ProblemError, match="the problem has small"):
         problem(tmp_path, DECLARED).instance("smal")
 
 
@@ -243,7 +243,7 @@ def test_a_problem_in_another_precision_is_the_same_function_of_rounded_inputs(t
 def test_a_precision_that_the_file_leaves_out_is_refused(tmp_path: Path) -> None:
     declared = problem(tmp_path, PLAIN + "ASSAY = {'dtypes': ['float32', 'float64']}")
     assert declared.in_precision("float64").precision == "float64"
-    with pytest.raises(ProblemError, match="in float32, float64, not in float16"):
+    with pytest.raises(ProblemError, match="allows float32, float64, not float16"):
         declared.in_precision("float16")
 
 

@@ -57,7 +57,7 @@ def test_admitted_problems_exit_with_0_and_are_listed(capsys: pytest.CaptureFixt
 def test_a_refused_problem_exits_with_1_and_names_what_passed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "constant", "softmax", "--reference", str(folder)]) == 1
     output = capsys.readouterr().out
-    assert "ones passes as the output: the answer is nothing but ones" in output
+    assert "ones passes as the output: the output is all ones" in output
     assert output.splitlines()[-1] == "2 checked, 1 refused as degenerate or unsound"
 
 
@@ -66,7 +66,7 @@ def test_json_has_every_case_with_its_findings(folder: Path, capsys: pytest.Capt
     full, small = json.loads(capsys.readouterr().out)
     assert (full["problem"], full["case"], small["case"], full["device"], full["admitted"]) == ("constant", "full", "small", "cpu", False)
     finding = full["findings"][0]
-    assert finding == {"check": "trivial_answer", "answer": "ones", "message": "ones passes as the output: the answer is nothing but ones"}
+    assert finding == {"check": "trivial_answer", "answer": "ones", "message": "ones passes as the output: the output is all ones"}
     assert full["duration_s"] > 0
     assert full["floor_ms"] is full["reference_ms"] is None  # on the CPU nothing is timed
 
@@ -80,7 +80,7 @@ def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str])
     ("arguments", "message"),
     [
         (["check", "sofmax"], "there is no problem 'sofmax'; there is softmax"),
-        (["check", "softmax", "--case", "huge"], "there is no case 'huge'; there is full, small"),
+        (["check", "softmax", "--case", "huge"], "no case 'huge'; the problem has full, small"),
         (["check", "softmax", "--device", "tpu"], "no device 'tpu'"),
         (["list", "--reference", "/nowhere"], "/nowhere: can't be listed"),
     ],
@@ -130,7 +130,7 @@ def test_what_was_seen_is_shown_where_it_is_one_case_or_refused(folder: Path, ca
     assert "constant, case small, on cpu" in output and "softmax, case small" not in output
     assert "input 0         float32 (8, 3)" in output
     assert "passed          file, runs, output, inputs, finite, deterministic, floor, oracle\n" in output
-    assert "→               Draw inputs for which the answer varies" in output
+    assert "→               Use inputs for which the output varies" in output
     main(["check", "softmax"])
     assert "softmax, case small, on cpu" in capsys.readouterr().out
 

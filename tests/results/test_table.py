@@ -28,8 +28,8 @@ def test_the_least_important_columns_go_first_and_are_named(monkeypatch: pytest.
         f"   1    2.00×  a note that takes some room  {PATH.format(1)}",
     ]
     assert shown(made, 40, monkeypatch)[0].split() == ["rank", "speedup", "name"]
-    assert shown(made, 40, monkeypatch)[-1] == "Not shown for lack of room: note; widen the terminal or --json"
-    assert shown(made, 22, monkeypatch)[-1] == "Not shown for lack of room: speedup, note; widen the terminal or --json"
+    assert shown(made, 40, monkeypatch)[-1] == "Not shown for lack of room: note; widen the terminal or use --json"
+    assert shown(made, 22, monkeypatch)[-1] == "Not shown for lack of room: speedup, note; widen the terminal or use --json"
 
 
 def test_empty_columns_go_before_all_others_and_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""One zygote for each level; a level that the machine does not give is skipped with the probe's reason."""
+"""One fork server per sandbox level; a level that this machine lacks is skipped with the probe's reason."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ An entry is a function of ENTRIES, or is named with its module."""
 
 @pytest.fixture(scope="session")
 def zygotes() -> Iterator[Callable[[Level], Zygote]]:
-    """The zygote of a level, started once for all tests; skips where the machine does not give the level."""
+    """The fork server of a level, started once for all tests; skips if the machine lacks the level."""
     with ExitStack() as stack:
 
         @cache

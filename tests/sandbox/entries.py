@@ -1,4 +1,4 @@
-"""What the tests run inside the sandbox: how programs end, what they see, and what they use.
+"""Functions that tests run inside the sandbox: how programs end, what they see, and what they use.
 
 Arguments come in the environment as ARG (JSON); answers go to standard output as JSON.
 """
@@ -42,7 +42,7 @@ def echo(fds: dict[str, int]) -> int:
 
 
 def describe(fds: dict[str, int]) -> None:
-    """What a curious program finds out about where it is."""
+    """What a curious program finds out about its environment."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     answer(
         {

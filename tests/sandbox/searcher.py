@@ -1,4 +1,4 @@
-"""A submission that looks everywhere for what it could use, and says in an exception what it found.
+"""A submission that searches everywhere for useful data, and reports its findings in an exception.
 
 It answers `marked.py` (in test_nothing_to_steal.py) wrongly until it is asked a second time for the same input, when the judge has already
 compared an answer, or rightly until it is timed, when the baseline runs beside it. No pattern matches its own text.

@@ -1,4 +1,4 @@
-"""What the tests run inside the sandbox: system calls, sockets, and the cores that a program runs on."""
+"""Functions that tests run inside the sandbox: system calls, sockets, and a program's CPU cores."""
 
 import ctypes
 import os
@@ -50,7 +50,7 @@ DEADLY_X86_64 = {
     "reboot": (169, 0, 0, 0, 0),
     "ioperm": (173, 0, 0, 0, 0),
 }
-"""Calls that only serve to break out or to spy."""
+"""Calls that only serve to escape or to spy."""
 HARMLESS_X86_64 = {"unshare files": (272, 0x400, 0, 0, 0), "clone": (56, 17, 0, 0, 0)}
 
 

@@ -1,4 +1,4 @@
-"""Collects what compute-sanitizer says of the corpus, for the tests that read it: `python -m tests.sanitizer.collect`, on a GPU.
+"""Collects compute-sanitizer's output on the corpus, for tests: `python -m tests.sanitizer.collect`, on a GPU.
 
 Each mistake's log goes to tests/sanitizer/data/VERSION/NAME.txt.
 """

@@ -97,7 +97,7 @@ def test_what_a_run_writes_is_no_submission(tmp_path: Path, monkeypatch: pytest.
     for start in ("in", "link"):
         submissions = find([Path(start)], known=KNOWN, written=files)
         assert [each.path.name for each in submissions] == ["a.py", "out.jsonl", "old.spool.jsonl"]
-    with pytest.raises(InputError, match="a file that this run writes"):
+    with pytest.raises(InputError, match="this run writes this file"):
         find([Path("in/out.jsonl")], known=KNOWN, written=files)
     with pytest.raises(InputError, match="no submissions"):
         write(tmp_path / "alone" / "out.jsonl", "")

@@ -42,7 +42,7 @@ def test_a_folder_without_one(tmp_path: Path) -> None:
         ('problem = "x"\nauthor = \n', "line 2", ""),
         ('[[response]]\nfile = "a"\n\n[[response]]\nfile = "b"\nproblem = 3\n', "line 6", "problem"),
         ('[[response]]\nfile = "a"\n\n[[response]]\nproblem = "x"\n', "line 4", "file"),
-        ('[[response]]\nfile = "a"\n[[submission]]\nfile = "a"\n', "line 4", "already"),
+        ('[[response]]\nfile = "a"\n[[submission]]\nfile = "a"\n', "line 4", "two entries"),
         ('problem = "x"\nresponse = 3\n', "line 2", "response"),
     ],
 )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 REQUIRED = "ASSAY_REQUIRE_CHROMIUM"
-"""Environment variable: where it is set, a missing browser is a failure and no reason to skip."""
+"""Environment variable: if set, a missing browser is a failure, not a skip."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _QUIET = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"),
@@ -24,7 +24,7 @@ def program() -> str | None:
 def running() -> Iterator[Browser]:
     path = program()
     assert path is not None
-    # Chromium's own sandbox can't be had by root; what is shown here comes from the tests.
+    # Root can't use Chromium's own sandbox; the pages here come from the tests.
     arguments = [*_QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)

@@ -1,4 +1,4 @@
-"""A database with something of everything, and the pages of it."""
+"""A database with an example of everything, and its pages."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with empty tables, which is copied in much less time than one is made."""
+    """A database with empty tables; copying it is much faster than making one."""
     path = tmp_path_factory.mktemp("ready") / "assay.db"
     Store.open(f"sqlite:///{path}").close()
     return path
@@ -43,7 +43,7 @@ def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
-    """A database that `fill` has filled, and the ids that it tells."""
+    """A database filled by `fill`, and the ids that it returns."""
     folder = tmp_path_factory.mktemp("filled")
     shutil.copy(ready_file, folder / "under_way.db")
     with Store.open(f"sqlite:///{folder / 'under_way.db'}") as opened:
@@ -55,7 +55,7 @@ def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, url: str) -> Iterator[Store]:
-    """A database of the test's own: the filled one where it asks for `ids`, else an empty one."""
+    """The test's own database: a filled one if it uses `ids`, else an empty one."""
     path = request.getfixturevalue("filled")[0] if "ids" in request.fixturenames else request.getfixturevalue("ready_file")
     shutil.copy(path, url.removeprefix("sqlite:///"))
     with Store.open(url) as opened:

@@ -1,4 +1,4 @@
-"""A database like one of a week's work, for pictures and for what pages look like: long names, many authors, all kinds of verdicts."""
+"""A database like after a week's work, for pictures and layout: long names, many authors, all kinds of verdicts."""
 
 import random
 from datetime import timedelta

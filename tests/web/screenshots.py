@@ -1,4 +1,4 @@
-"""Takes the pictures of the pages that the documents show.
+"""Takes the documents' pictures of the pages.
 
     python -m tests.web.screenshots [--db URL] FOLDER
 

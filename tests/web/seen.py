@@ -1,4 +1,4 @@
-"""What a reader sees of a page."""
+"""The visible parts of a page."""
 
 from html.parser import HTMLParser
 

@@ -58,7 +58,7 @@ def test_filters_choose(client: TestClient, ids: dict[str, int], parameters: dic
     query = urlencode(parameters)
     page = Seen(client.get(f"/evaluations?{query}").text)
     assert max(0, len(page.rows) - 1) == count == len(table(client, f"/evaluations.csv?{query}"))
-    assert ("No evaluation fits." in page.text) is (count == 0)
+    assert ("No evaluation matches." in page.text) is (count == 0)
 
 
 def test_a_filter_that_can_t_be_is_refused_and_says_what_can(client: TestClient) -> None:
@@ -124,6 +124,6 @@ def test_the_search_groups_what_it_finds(client: TestClient, ids: dict[str, int]
     assert {"/evaluation/1", "/run/1"} <= set(Seen(client.get("/search?q=1").text).links)
     assert "/evaluations?category=wrong_values" in Seen(client.get("/search?q=wrong+values").text).links
     assert "/search?q=softmax" in Seen(client.get("/search?q=softmx").text).links
-    assert "Nothing is called so." in Seen(client.get("/search?q=softmx").text).text
-    assert "Type a part of a name" in Seen(client.get("/search").text).text
+    assert "Nothing has this name." in Seen(client.get("/search?q=softmx").text).text
+    assert "Type a part of the name" in Seen(client.get("/search").text).text
     assert client.get("/search?q=" + "x" * 5000).status_code == 400

@@ -41,11 +41,11 @@ PAGES = {
     "/submission?name=wrong.py": ("incorrect", "wrong_values", "current", "bob"),
     "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
     "/evaluations": ("10 evaluations", "unlucky.py", "wrong.py", "submissions/gelu/ada.py"),
-    "/evaluations?category=wrong_values": ("1 evaluations that fit", "wrong.py"),
+    "/evaluations?category=wrong_values": ("1 matching evaluations", "wrong.py"),
     "/search?q=soft": ("Problems", "Submissions", "submissions/softmax/ada.py"),
     "/live": ("10 of 12", "pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
     "/runs": ("Runs", "10 of 12", "NVIDIA H200", "pipeline.py submissions"),
-    "/glossary": ("speedup", "The baseline's time over the submission's time.", "illegal_memory_access"),
+    "/glossary": ("speedup", "The baseline's time divided by the submission's", "illegal_memory_access"),
     "/run/1": ("under way, or killed", "10 of 12", "pipeline.py submissions", "unlucky.py"),
 }
 
@@ -164,8 +164,8 @@ def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient
             "3 × tf32",
             "calibrated 2026-05-01 12:00:00+00:00, to 1.00 %",
         ),
-        "to be doubted: others' processes were on the device and its clock was lowered (hw_thermal_slowdown), in a second timing too.",
-        *("timed twice; the first time", "2.5 ms, baseline 4.5 ms", "1980", "sw_power_cap", "640.5"),
+        "doubtful: others' processes were on the device and its clock was lowered (hw_thermal_slowdown), in a second timing too.",
+        *("timed twice; first time", "2.5 ms, baseline 4.5 ms", "1980", "sw_power_cap", "640.5"),
     ):
         assert text in timed.text, text
     (row,) = [row for row in timed.rows if row and row[0] == "after time"]
@@ -270,8 +270,8 @@ MISSING = {
     "/static/%2e%2e/app.py": (404, "There is no such page."),
     "/evaluation/1/samples.svg": (404, "Nothing was timed"),
     "/evaluation/1/roofline.svg": (404, "no roofline"),
-    "/evaluation/1/clock.svg": (404, "clock was not followed"),
-    "/fast_p.svg?case=none": (404, "Nobody was judged there."),
+    "/evaluation/1/clock.svg": (404, "clock was not recorded"),
+    "/fast_p.svg?case=none": (404, "No evaluations match."),
     "/evaluation/1/error.svg?theme=neon": (400, "theme"),
 }
 """Addresses of nothing, with the status and words of the answer."""
@@ -343,13 +343,14 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
     number = put(store, result(evidence=evidence.model_copy(update={"timing": timing}), precision="float16"))
     found = seen(client, f"/evaluation/{number}")
     told = """
-        cold: device time of a call, with its inputs in no cache; graph: it waits; when the speedup was known to 1 %: 3 blocks of 16;
-        0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
+        cold: device time of a call, with its inputs in no cache; graph: it waits;
+        when the speedup was known to 1 %: 3 timing blocks of 16 calls;
+        0-1,5, 3 in all; a thread had left them; baseline compile; Over the best baseline, compile; --dtype float16;
         In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
         On inputs of other distributions: robust no; shifted; precision_loss; 0.0312; somewhat off; left out;
-        no, of 3 other distributions of inputs; Round 1 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
-        Parameters and buffers; drawn from the reference's seed; scale (64,); bias (32,);
-        A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
+        no, of 3 other distributions of inputs; Cause of the errors in round 1: GELU's tanh approximation; gross error; 0.0625;
+        Parameters and buffers; initialized with the reference's seed; scale (64,); bias (32,);
+        A wrong output in one of them is shape_specific; no, of 2 other shapes; --baseline eager,compile; accepts trivial answers"""
     for text in map(str.strip, told.split(";")):
         assert text in found.text, text
     (row,) = [row for row in found.rows if row[0].strip() == "baseline compile"]

@@ -1,4 +1,4 @@
-"""Windows of a browser in which nothing may go wrong."""
+"""Browser windows that fail on any error."""
 
 from playwright.sync_api import Browser, Locator, Page
 
@@ -9,7 +9,7 @@ _WATCH = "document.addEventListener('securitypolicyviolation', (event) => consol
 
 
 class Windows:
-    """Windows of a browser in which nothing may go wrong: no error, no violation of the policy, nothing asked of anybody else."""
+    """Browser windows that allow no error, no violation of the policy, and no request to another server."""
 
     def __init__(self, browser: Browser, address: str) -> None:
         self._browser, self._address = browser, address
@@ -31,7 +31,7 @@ class Windows:
         return page
 
     def close(self) -> None:
-        """Fails where something has gone wrong, or a text of a stranger has run."""
+        """Fail if there was an error, or a stranger's text has run."""
         for page, faults in self._opened:
             assert faults == []
             assert page.evaluate("window.hacked") is None

@@ -17,11 +17,9 @@ def test_a_wrong_answer_without_its_own_kernels_is_what_is_expected() -> None:
 
 def test_what_own_kernels_do_is_told_with_what_it_means() -> None:
     little = OwnWorkEvidence(time_share=0.031, written_bytes=4, answer_bytes=4000)
-    assert own_work_text(little) == (
-        "3.10 % of a call's time, 4 bytes written for an answer of 4000: too little for the answer to be theirs"
-    )
-    enough = OwnWorkEvidence(time_share=0.031, written_bytes=40, answer_bytes=4000)
-    assert own_work_text(enough) == "3.10 % of a call's time, at least 40 bytes written for an answer of 4000"
+    assert own_work_text(little) == "3.10 % of a call's time, 4 bytes written for an output of 4000: too little to count as their result"
+    enough = OwnWorkEvidence(time_share=0.031, written_bytes=400, answer_bytes=4000)
+    assert own_work_text(enough) == "3.10 % of a call's time, at least 400 bytes written for an output of 4000"
 
 
 def test_a_profiled_kernel_has_a_cell_for_each_column() -> None:
@@ -42,5 +40,5 @@ def test_a_profile_tells_of_both_calls_and_of_what_is_needed() -> None:
     assert told["submission"] == "ended; 1 kernel; 0.25 ms; 500 MB to and from device memory; 8 passes, 12.5 s"
     assert told["reference"] == "deadline; stopped; 2 kernels"
     part = ProfileEvidence(submission=ProfiledSide(outcome="ended", kernels=(KernelProfile(kernel="k", own=True),), partial=True))
-    assert profile_facts(part)["submission"] == "ended; 1 kernel, not all of the call"
+    assert profile_facts(part)["submission"] == "ended; 1 kernel, only a part of the call"
     assert profile_facts(ProfileEvidence(remark="no ncu")) == dict.fromkeys(told) | {"remark": "no ncu"}

@@ -33,7 +33,7 @@ def test_show_draws_what_was_stored(sqlite_store: Store, sqlite_url: str, tmp_pa
 
 
 def test_there_is_nothing_to_draw_of_a_right_answer(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no error to plot"):
+    with pytest.raises(StoreError, match="no wrong values to plot"):
         plot_error(result(evidence=Evidence()), tmp_path / "error.png")
     assert not (tmp_path / "error.png").exists()
 

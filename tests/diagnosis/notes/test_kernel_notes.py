@@ -61,8 +61,8 @@ def test_where_nothing_was_timed_nothing_is_told(evidence: Evidence) -> None:
 
 def test_the_longest_is_named_first_and_the_rest_is_no_kernels() -> None:
     time, rest = breakdown(MIXED)
-    assert time == "time by kernel: `gemm` of a library 60.0 % (3 ms); `scale` 10.0 % (0.25 ms, 2 launches)"
-    assert rest.startswith("30.0 % of a call's time is in none of these launches") and "cuBLAS" in rest
+    assert time == "time by kernel: `gemm` (library) 60.0 % (3 ms); `scale` 10.0 % (0.25 ms, 2 launches)"
+    assert rest.startswith("30.0 % of a call's time is outside these launches") and "cuBLAS" in rest
 
 
 def test_many_kernels_are_summed_up() -> None:
@@ -73,11 +73,11 @@ def test_many_kernels_are_summed_up() -> None:
 def test_a_slow_answer_is_told_where_its_time_goes() -> None:
     text = feedback(slow(MIXED), CODE).text
     for words in (
-        "time by kernel: `gemm` of a library 60.0 %",
-        "its own kernels have 10.0 % of a call's time: making them faster changes little",
-        "`scale` × 7: grid 4000×1×1, block 256×1×1; 0.25 ms a launch, 10.0 % of a call's time",
-        "7 launches of libraries' kernels; in a call they have 60.0 % of its time, most of it `gemm`",
-        "14 launches of own kernels were observed, with 10.0 % of a call's time on the device",
+        "time by kernel: `gemm` (library) 60.0 %",
+        "its own kernels take 10.0 % of a call's time: replace the other work before making them faster",
+        "`scale` × 7: grid 4000×1×1, block 256×1×1; 0.25 ms per launch, 10.0 % of a call's time",
+        "7 launches of library kernels; they take 60.0 % of a call's time, mostly `gemm`",
+        "14 launches of own kernels were observed, taking 10.0 % of a call's device time",
     ):
         assert words in text, text
     assert "making them faster" not in feedback(slow(observed(timed("scale()", 2, 9.0))), CODE).text
@@ -85,10 +85,10 @@ def test_a_slow_answer_is_told_where_its_time_goes() -> None:
 
 def test_a_wrong_answer_is_told_what_ran() -> None:
     text = feedback(result(Category.WRONG_VALUES, message="so", evidence=MIXED), CODE).text
-    assert "0.25 ms a launch, 10.0 % of a call's time" in text and "time by kernel" not in text
+    assert "0.25 ms per launch, 10.0 % of a call's time" in text and "time by kernel" not in text
 
 
 def test_many_launches_a_call_are_remarked_on() -> None:
     many = observed(timed("tiny()", 84, 1.0))
-    assert "42 launches a call: each costs some microseconds; fuse kernels" in feedback(slow(many), CODE).text
+    assert "42 launches per call: each costs some microseconds, so fuse kernels" in feedback(slow(many), CODE).text
     assert "fuse kernels" not in feedback(slow(MIXED), CODE).text

@@ -27,23 +27,23 @@ def advice(*kernels: KernelProfile, light: LightEvidence | None = LIGHT, **more:
     ("figures", "words"),
     [
         ({"read_bytes": 310 * MB, "written_bytes": 50 * MB}, "reads each input 3.1 times"),
-        ({"read_bytes": 100 * MB, "written_bytes": 100 * MB}, "writes 2 times the answer"),
-        ({"read_bytes": 310 * MB, "written_bytes": 50 * MB}, "360 MB to and from device memory where 150 MB are needed"),
+        ({"read_bytes": 100 * MB, "written_bytes": 100 * MB}, "writes 2 times the output's bytes"),
+        ({"read_bytes": 310 * MB, "written_bytes": 50 * MB}, "360 MB to and from device memory (needed: 150 MB)"),
         ({"memory_share": 0.91}, "91.0 % of the memory's peak: only fewer bytes make it faster"),
         ({"arithmetic_share": 0.85}, "85.0 % of the arithmetic's peak: only fewer or cheaper instructions"),
         (
             {"occupancy": 0.25, "occupancy_limit": 0.25, "limited_by": ("registers",), "registers": 168},
-            "occupancy 25.0 %: 168 registers a thread limit it",
+            "occupancy 25.0 %, limited by 168 registers per thread",
         ),
         (
             {"occupancy": 0.12, "occupancy_limit": 0.125, "limited_by": ("shared memory",), "shared_bytes": 102400},
-            "occupancy 12.0 %: 102400 bytes of shared memory a block limit it",
+            "occupancy 12.0 %, limited by 102400 bytes of shared memory per block",
         ),
         (
             {"occupancy": 0.4, "occupancy_limit": 0.5, "limited_by": ("block size",), "block": (32, 32, 1)},
-            "blocks of 1024 threads limit it",
+            "blocks of 1024 threads",
         ),
-        ({"occupancy": 0.4, "occupancy_limit": 0.5, "limited_by": ("blocks",), "block": (32, 1, 1)}, "at 32 threads each, limit it"),
+        ({"occupancy": 0.4, "occupancy_limit": 0.5, "limited_by": ("blocks",), "block": (32, 1, 1)}, "at 32 threads each"),
         (
             {
                 "occupancy": 0.2,
@@ -52,9 +52,9 @@ def advice(*kernels: KernelProfile, light: LightEvidence | None = LIGHT, **more:
                 "registers": 128,
                 "shared_bytes": 65536,
             },
-            "128 registers a thread and 65536 bytes of shared memory a block limit it",
+            "128 registers per thread and 65536 bytes of shared memory per block",
         ),
-        ({"occupancy": 0.1, "occupancy_limit": 1.0}, "occupancy 10.0 % where the launch permits 100 %: too few blocks, or uneven work"),
+        ({"occupancy": 0.1, "occupancy_limit": 1.0}, "occupancy 10.0 %, but the launch permits 100 %: too few blocks, or uneven work"),
         (
             {"memory_share": 0.2, "arithmetic_share": 0.3, "stalls": (Stall(reason="barrier", share=0.6), Stall(reason="wait", share=0.1))},
             "its warps wait for other warps at a barrier (60.0 %); the fixed latency of the instruction before (10.0 %)",

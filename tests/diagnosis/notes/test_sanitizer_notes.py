@@ -50,7 +50,7 @@ def test_a_race_names_both_of_its_lines() -> None:
 
 def test_a_kernel_of_a_library_is_called_that() -> None:
     foreign = finding(kernel="void at::native::fill(float*)", own=False, source_line=None, excerpt="", file="Fill.cu", line=7)
-    assert "in `fill`, a kernel of a library's, Fill.cu:7" in told(evidence(foreign))[0]
+    assert "in `fill` (library kernel), Fill.cu:7" in told(evidence(foreign))[0]
 
 
 def test_what_found_nothing_and_what_did_not_end_is_told_apart() -> None:
@@ -62,8 +62,8 @@ def test_what_found_nothing_and_what_did_not_end_is_told_apart() -> None:
     )
     assert told(evidence(runs=runs)) == (
         "nothing found by memcheck, synccheck",
-        "racecheck did not end in its time: stopped after 90 s",
-        "initcheck did not run to its end: Device not supported",
+        "racecheck reached its timeout: stopped after 90 s",
+        "initcheck did not finish: Device not supported",
     )
 
 

@@ -18,7 +18,7 @@ LIGHT = LightEvidence.model_validate(
 def test_a_time_bound_by_arithmetic_says_of_which() -> None:
     light = LIGHT.model_copy(update={"bound": "arithmetic"})
     text = "\n".join(speed_notes(result(Category.OK, speedup=2.0, evidence=Evidence(light=light))))
-    assert "400 G operations have to be done, at 800 TFLOP/s of 3 × tf32" in text
+    assert "400 G operations must be done, at 800 TFLOP/s of 3 × tf32" in text
 
 
 def test_a_slow_answer_is_told_why() -> None:
@@ -32,13 +32,13 @@ def test_a_slow_answer_is_told_why() -> None:
     slow = result(Category.OK, runtime_ms=4.0, baseline_ms=1.0, speedup=0.25, evidence=evidence)
     text = "\n".join(speed_notes(slow))
     for words in (
-        "4 ms a call, 4 times slower than the baseline's 1 ms",
-        "31.2 % of the speed of light, the baseline 125 %: 5000 MB have to move, at 4 TB/s",
+        "4 ms per call, 4 times slower than the baseline's 1 ms",
+        "31.2 % of the speed of light, the baseline 125 %: 5000 MB must be moved, at 4 TB/s",
         "the times may be off: others' processes were on the device, in a second timing too",
         "4007 launches in all",
-        "`scale` has blocks of 48×1×1: 48 threads are no whole warps",
+        "`scale` has blocks of 48×1×1: 48 threads are not a multiple of 32",
         "`scale` has a grid of 8 blocks",
-        "kernels of libraries run beside its own: `gemm`",
+        "library kernels also run: `gemm`",
     ):
         assert words in text, text
     fast = "\n".join(speed_notes(result(Category.OK, speedup=2.0)))
@@ -48,8 +48,8 @@ def test_a_slow_answer_is_told_why() -> None:
 @pytest.mark.parametrize(
     ("deferred_ms", "unclaimed_ms", "told"),
     [
-        (0.25, 0.5, ["0.5 ms of it are spent outside of what its events claim"]),
-        (0.5, 0.25, ["0.5 ms of it are spent until the answer arrives"]),
+        (0.25, 0.5, ["0.5 ms of it are spent outside of its claimed times"]),
+        (0.5, 0.25, ["0.5 ms of it are spent until the output arrives"]),
         (0.0, 0.0, []),
     ],
 )
@@ -65,18 +65,18 @@ def test_a_host_that_takes_longer_than_the_device_is_told(host_ms: float | None,
     took = timing(1.0)
     led = took.model_copy(update={"candidate": took.candidate.model_copy(update={"host_ms": host_ms, "head_start_ms": head_start_ms})})
     text = "\n".join(speed_notes(result(Category.OK, speedup=2.0, evidence=Evidence(timing=led))))
-    assert ("launching a call takes the host 2.5 ms" in text) is told
+    assert ("launching takes 2.5 ms on the host" in text) is told
 
 
 def test_what_limits_a_kernel_is_told_of_a_slow_one() -> None:
     limits = KernelLimits(registers=168, static_shared_bytes=4096, local_bytes=64, max_threads=384, max_dynamic_shared_bytes=49152)
     for changes, words in (
-        ({}, "is held to 256 of 2048 threads on a multiprocessor by 168 registers a thread"),
+        ({}, "is limited to 256 of 2048 threads per multiprocessor by 168 registers per thread"),
         (
             {"shared_bytes": 200_000, "limits": limits.model_copy(update={"registers": 32})},
-            "is held to 256 of 2048 threads on a multiprocessor by 204096 bytes of shared memory a block",
+            "is limited to 256 of 2048 threads per multiprocessor by 204096 bytes of shared memory per block",
         ),
-        ({}, "keeps 64 bytes a thread in local memory"),
+        ({}, "keeps 64 bytes per thread in local memory"),
     ):
         kernel = launch(blocks=4000).model_copy(update={"limits": limits, **changes})
         slow = result(Category.OK, runtime_ms=2.0, baseline_ms=1.0, speedup=0.5, evidence=Evidence(launches=(kernel,)))

@@ -42,20 +42,20 @@ def test_nothing_strikes_in_a_sound_submission() -> None:
 
 
 CASES: dict[str, tuple[str, int | None, str]] = {
-    "no kernel": ("import torch\nclass ModelNew:\n    def forward(self, x):\n        return x + 1\n", None, "there is no kernel in it"),
+    "no kernel": ("import torch\nclass ModelNew:\n    def forward(self, x):\n        return x + 1\n", None, "it has no kernel"),
     "never launched": (
         submission(KERNEL + "__global__ void other(float* x) { if (x) x[0] = 1; }\n"),
         15,
         "`other` is defined and never launched",
     ),
-    "never called": (submission(forward="return x"), 16, "`run` is bound and never called"),
-    "2048 threads": (submission(KERNEL.replace("255) / 256, 256", "2047) / 2048, 2048")), 11, "launched with 2048 threads a block"),
+    "never called": (submission(forward="return x"), 16, "`run` is bound but never called"),
+    "2048 threads": (submission(KERNEL.replace("255) / 256, 256", "2047) / 2048, 2048")), 11, "launched with 2048 threads per block"),
     "a block of 33 × 32": (
         submission(KERNEL.replace("scale<<<", "dim3 block(33, 32);\n    scale<<<").replace(", 256>>>", ", block>>>")),
         11,
         "`block` has 1056 threads",
     ),
-    "much shared memory": (submission(KERNEL.replace("256>>>", "256, 65536>>>")), 11, "wants 65536 bytes of dynamic shared memory"),
+    "much shared memory": (submission(KERNEL.replace("256>>>", "256, 65536>>>")), 11, "requests 65536 bytes of dynamic shared memory"),
     "a barrier for some": (
         submission(KERNEL.replace("    if (i < n)", "    if (threadIdx.x < 32) {\n        __syncthreads();\n    }\n    if (i < n)")),
         8,
@@ -72,14 +72,14 @@ CASES: dict[str, tuple[str, int | None, str]] = {
         "shared memory without a __syncthreads()",
     ),
     "no bounds check": (submission(KERNEL.replace("if (i < n) ", "")), 5, "has no bounds check"),
-    "no maximum": (submission(KERNEL.replace("scale", "softmax").replace("2.0f * in[i]", "expf(in[i])")), 5, "no maximum was subtracted"),
+    "no maximum": (submission(KERNEL.replace("scale", "softmax").replace("2.0f * in[i]", "expf(in[i])")), 5, "subtracting the maximum"),
     "a size of the case": (submission(KERNEL.replace("i < n", "i < 393216")), 7, "393216 is a size of this case"),
     "half precision": (submission(KERNEL.replace("2.0f * in[i]", "__half2float(__half(in[i]))")), 7, "half precision"),
     "fast math": (submission(KERNEL.replace("2.0f * in[i]", "__expf(in[i])")), 7, "approximate functions: __expf"),
     "PyTorch computes": (submission(forward="return torch.softmax(ops.run(x), 1)"), 20, "PyTorch's `torch.softmax`"),
     "a product by an operator": (submission(forward="return ops.run(x) @ x"), 20, "PyTorch's `@`"),
     "no error check": (submission(KERNEL.replace("    C10_CUDA_KERNEL_LAUNCH_CHECK();\n", "")), 11, "cudaGetLastError"),
-    "waiting": (submission(forward="return ops.run(x).cpu()"), 20, "waits for the device"),
+    "waiting": (submission(forward="return ops.run(x).cpu()"), 20, "synchronizes with the device"),
     "building in forward": (
         submission(forward="return load_inline(name='x', cpp_sources='', functions=[]).run(ops.run(x))"),
         20,
@@ -102,7 +102,7 @@ def test_a_function_of_its_own_extension_is_none_of_pytorchs() -> None:
     by_attribute += (
         "        self.kernels = load_inline('m', 'x')\n    def forward(self, x):\n        return self.kernels.gelu(x) + x.sum()\n"
     )
-    assert [note.text for note in notes(by_attribute)] == ["forward() computes with PyTorch's `x.sum`, which is no kernel of its own"]
+    assert [note.text for note in notes(by_attribute)] == ["forward() computes with PyTorch's `x.sum`, which is not an own kernel"]
 
 
 def test_every_finder_is_tested() -> None:
@@ -118,13 +118,13 @@ def test_a_maximum_that_a_function_of_the_kernels_takes_is_one() -> None:
     naive = KERNEL.replace("scale", "softmax").replace("2.0f * in[i]", "expf(in[i] - shift(in, n))")
     loop = "for (int i = 1; i < n; ++i) most = MAX(most, in[i]);"
     helper = f"__device__ float shift(const float* in, int n) {{ float most = in[0]; {loop} return most; }}\n"
-    assert "no maximum" in notes(submission(helper.replace("MAX", "least") + naive))[0].text
+    assert "without subtracting the maximum" in notes(submission(helper.replace("MAX", "least") + naive))[0].text
     assert notes(submission(helper.replace("MAX", "fmaxf") + naive)) == ()
 
 
 def test_what_really_ran_stands_beside_the_note() -> None:
     (note,) = notes(submission(forward="return torch.softmax(ops.run(x), 1)"), ran=Ran(own_launches=7, own_share=0.125))
-    assert note.text.endswith("; 7 launches of own kernels were observed, with 12.5 % of a call's time on the device")
+    assert note.text.endswith("; 7 launches of own kernels were observed, taking 12.5 % of a call's device time")
     (untimed,) = notes(submission(forward="return torch.softmax(ops.run(x), 1)"), ran=Ran(own_launches=0))
     assert untimed.text.endswith("; 0 launches of own kernels were observed")
 

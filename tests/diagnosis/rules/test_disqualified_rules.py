@@ -44,7 +44,7 @@ RULES: dict[str, Rule] = {
     "processes that compute while inputs arrive": (
         {**CPU, "timing": on_cpu({"ahead_ms": 3.4})},
         Category.TIMING_TAMPERING,
-        "compute for 3.4 ms before it is asked for",
+        "compute for 3.4 ms before the call starts",
     ),
     "processes that are late to fall asleep": ({**CPU, "timing": on_cpu({"ahead_ms": 0.2})}, Category.OK, ""),
     "a flush that was spoilt once": ({**KERNEL, "timing": timing().model_copy(update={"unflushed": 1, "calls": 30})}, Category.OK, ""),
@@ -52,12 +52,12 @@ RULES: dict[str, Rule] = {
     "a flush that was left out": (
         {**KERNEL, "timing": timing().model_copy(update={"unflushed": 2})},
         Category.TIMING_TAMPERING,
-        "not emptied before 2 calls",
+        "did not flush the L2 cache before 2 calls",
     ),
     "single calls and bursts without their flush": (
         {**KERNEL, "timing": witnessed(bursts_ms=(1.0,) * 8, unflushed_bursts=1)},
         Category.TIMING_TAMPERING,
-        "not emptied before 1 calls",
+        "did not flush the L2 cache before 1 calls",
     ),
     "a burst of many whose flush was spoilt": ({**KERNEL, "timing": witnessed(bursts_ms=(1.0,) * 9, unflushed_bursts=1)}, Category.OK, ""),
     "less than the talk varies by, without the gate as with it": (
@@ -99,7 +99,7 @@ RULES: dict[str, Rule] = {
     "a flush that was left out on a device on which others were": (
         {**GPU, "timing": timing().model_copy(update={"unflushed": 2}), "conditions": ConditionsEvidence(shared=True)},
         Category.TIMING_TAMPERING,
-        "not emptied before 2 calls",
+        "did not flush the L2 cache before 2 calls",
     ),
     "a fifth of a long call": ({**KERNEL, "timing": timing(1.0, 0.2)}, Category.OK, ""),
     "less time than claimed": ({**KERNEL, "timing": timing(1.0, -3.0)}, Category.OK, ""),
@@ -124,13 +124,13 @@ RULES: dict[str, Rule] = {
     "calls back to back that were wrong, on a stream of its own": (
         {**GPU, "launches": (launch(side_stream=True),), "wrong_timed_answer": BACK_TO_BACK},
         Category.ESCAPED_STREAM,
-        "on other streams: so",
+        "kernels ran on side streams: so",
     ),
     "calls back to back that were wrong": ({**KERNEL, "wrong_timed_answer": BACK_TO_BACK}, Category.CACHED_OUTPUT, "timed call 7: so"),
     "an answer that comes late": (
         {**KERNEL, "timing": timing(late_ms=8.0)},
         Category.DEFERRED_WORK,
-        "an answer takes 1 ms, and then 8 ms longer to arrive",
+        "a call takes 1 ms; its output then takes 8 ms longer to arrive",
     ),
     "an answer that comes late on the CPU": ({**CPU, "timing": timing(1.0, None, 8.0)}, Category.DEFERRED_WORK, ""),
     "an answer that is slow to copy": ({**KERNEL, "timing": timing(late_ms=1.5)}, Category.OK, ""),
@@ -138,7 +138,7 @@ RULES: dict[str, Rule] = {
     "faster than the bytes can move": (
         {**KERNEL, "floor": floor(1.1)},
         Category.IMPLAUSIBLE_SPEED,
-        "a call takes 1 ms, where this device needs 1.1 ms at the least: 5 GB at 4 TB/s, 1.3 times faster than measured",
+        "a call takes 1 ms, but this device needs at least 1.1 ms: 5 GB at 4 TB/s, even at 1.3 times this measured rate",
     ),
     "faster than the operations can be done": (
         {**KERNEL, "floor": floor(1.1, operations=1.2e12)},

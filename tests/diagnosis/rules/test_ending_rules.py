@@ -13,7 +13,7 @@ RULES: dict[str, Rule] = {
     "a forbidden system call": (
         {"exit": ExitEvidence(stage="construct", signal="SIGSYS")},
         Category.SANDBOX_VIOLATION,
-        "constructing ModelNew made a system call that serves to leave the sandbox",
+        "constructing ModelNew made a system call that only serves to escape the sandbox",
     ),
     "a deadline": (
         {"exit": ExitEvidence(stage="construct", deadline_s=60)},
@@ -23,7 +23,7 @@ RULES: dict[str, Rule] = {
     "a memory limit": (
         {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
         Category.OUT_OF_MEMORY,
-        "passed the memory limit of 16 GiB",
+        "exceeded the memory limit of 16 GiB",
     ),
     "a directory's limit": (
         {"exit": ExitEvidence(stage="construct", signal="SIGKILL", disk_limit_bytes=2 << 30)},
@@ -33,7 +33,7 @@ RULES: dict[str, Rule] = {
     "a wild pointer on the host": (
         {"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")},
         Category.PROCESS_CRASH,
-        "forward() ended by SIGSEGV: it used an address that is not its own",
+        "forward() ended by SIGSEGV: it accessed an invalid address",
     ),
     "a C++ exception that nothing caught": (
         {
@@ -43,12 +43,12 @@ RULES: dict[str, Rule] = {
         Category.PROCESS_CRASH,
         "(terminate called after throwing an instance of 'std::out_of_range'; what():  vector::at)",
     ),
-    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "loading the file used up"),
-    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a deadline"),
+    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "limit of CPU time"),
+    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a timeout"),
     "a judge without memory": (
         {"starving": StarvingEvidence(held_bytes=120 << 30, total_bytes=140 << 30)},
         Category.OUT_OF_MEMORY,
-        "it held 120 GiB of the device's 140 GiB",
+        "it used 120 GiB of the device's 140 GiB",
     ),
 }
 

@@ -36,7 +36,7 @@ RULES: dict[str, Rule] = {
     "a wild access with one kernel of its own": (
         {**raised(cuda_error=700), "launches": (launch(), launch(own=False))},
         Category.ILLEGAL_MEMORY_ACCESS,
-        "in `k`, the only kernel of its own that was launched",
+        "in `k`, the only own kernel that was launched",
     ),
     "an exception without a message": (raised("Mine", ""), Category.PYTHON_EXCEPTION, "Mine"),
     "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),

@@ -33,15 +33,15 @@ CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "too many registers": (
         {"block": (1024, 1, 1), "limits": LIMITS, "code": 701},
         Category.INVALID_LAUNCH,
-        "block 1024×1×1 has 1024 threads, its 128 registers a thread allow 512",
+        "block 1024×1×1 has 1024 threads, its 128 registers per thread allow 512",
     ),
     "much shared memory, unasked": (
         {"shared_bytes": 65536, "limits": LIMITS},
         Category.INVALID_LAUNCH,
-        "beside 8192 static ones, 40960 are allowed; more has to be asked for: cudaFuncSetAttribute(tiled,",
+        "and 8192 static bytes, 40960 are allowed; for more, call cudaFuncSetAttribute(tiled,",
     ),
     "much shared memory, nothing known": ({"shared_bytes": 49153}, Category.INVALID_LAUNCH, "49152 are allowed"),
-    "a grid of odd clusters": ({"cluster": (8, 1, 1)}, Category.INVALID_LAUNCH, "grid 4×1×1 is no multiple of the cluster 8×1×1"),
+    "a grid of odd clusters": ({"cluster": (8, 1, 1)}, Category.INVALID_LAUNCH, "grid 4×1×1 is not a multiple of the cluster 8×1×1"),
     "a cluster of 16": ({"grid": (32, 1, 1), "cluster": (16, 1, 1)}, Category.INVALID_LAUNCH, "cluster 16×1×1; 8 blocks are allowed"),
     "another architecture": ({"code": 209}, Category.INVALID_LAUNCH, "compiled for another architecture"),
     "a cooperative launch": ({"code": 720}, Category.INVALID_LAUNCH, "more blocks than fit"),
@@ -58,7 +58,7 @@ RULES: dict[str, Rule] = {
     "too much shared memory": (
         {"launches": (launch(code=1, shared_bytes=60_000),), "rounds": (failed(Category.NAN_OR_INF),)},
         Category.INVALID_LAUNCH,
-        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
+        "60000 bytes of dynamic shared memory, 49152 are allowed; for more, call cudaFuncSetAttribute(k, ",
     ),
     "a refused launch of the library's": (
         {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},

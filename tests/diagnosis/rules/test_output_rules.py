@@ -11,7 +11,7 @@ from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
@@ -131,7 +131,7 @@ def test_uninitialised_memory() -> None:
     answer = RIGHT.clone()
     answer[31, 100:200] = 3e30
     said = message(answer)
-    assert "one stretch of 100" in said and "uninitialised or foreign memory" in said and "tail" not in said
+    assert "one stretch of 100" in said and "uninitialised memory, or a read out of bounds" in said and "tail" not in said
 
 
 @pytest.mark.parametrize("value", [3e30, 0.0])
@@ -179,7 +179,7 @@ def test_right_values_that_are_half_precision_numbers_themselves_say_nothing() -
 
 def test_a_distribution_is_explained_where_it_showed_the_mistake() -> None:
     assert "negative branch" in message(RIGHT.abs() * 1.5 + torch.rand(RIGHT.shape, generator=GENERATOR), "signs")
-    assert set(SUSPICIONS) == {*DISTRIBUTIONS, ROWS, RUNS} - {"own"}
+    assert set(SUSPICIONS) == {*DISTRIBUTIONS, ROWS, OUTLIERS, RUNS} - {"own"}
 
 
 def test_a_round_that_failed_by_its_shape_suggests_nothing() -> None:
@@ -191,30 +191,30 @@ UNLIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "one of its shape": (
         ("weight (64, 32)",),
         ("linear.bias (64,)", "linear.weight (64, 32)"),
-        "its parameter 'weight' (64, 32) has neither the name nor the values of one of the reference's, which has linear.weight (64, 32): "
-        "construct the same layers in the same order, or name it so",
+        "its parameter 'weight' (64, 32) matches no reference parameter by name or values; the reference has linear.weight (64, 32): "
+        "construct the same layers in the same order, or use its name",
     ),
     "the nearest name of that shape": (
         ("bn_weight (8,)", "fc_bias (8,)"),
         ("fc.bias (8,)", "bn.weight (8,)", "bn.bias (8,)"),
-        "its parameters 'bn_weight' (8,), 'fc_bias' (8,) have neither the name nor the values of one of the reference's, which has "
-        "bn.weight (8,), fc.bias (8,): construct the same layers in the same order, or name them so",
+        "its parameters 'bn_weight' (8,), 'fc_bias' (8,) match no reference parameter by name or values; the reference has "
+        "bn.weight (8,), fc.bias (8,): construct the same layers in the same order, or use their names",
     ),
-    "none of its shape": (("w (32, 64)",), ("linear.weight (64, 32)",), "which has linear.weight (64, 32): construct"),
+    "none of its shape": (("w (32, 64)",), ("linear.weight (64, 32)",), "the reference has linear.weight (64, 32): construct"),
     "none missing": (
         ("scale ()",),
         (),
-        "its parameter 'scale' () has neither the name nor the values of one of the reference's: construct",
+        "its parameter 'scale' () matches no reference parameter by name or values: construct",
     ),
     "only missing": (
         (),
         ("linear.weight (64, 32)",),
-        "no parameter of its own has the name or the values of the reference's linear.weight",
+        "reference parameter linear.weight (64, 32) has no counterpart here",
     ),
     "many": (
         tuple(f"w{number} (2,)" for number in range(5)),
         tuple(f"layers.{number} (2,)" for number in range(5)),
-        "'w0' (2,), 'w1' (2,), 'w2' (2,) and 2 others have neither",
+        "'w0' (2,), 'w1' (2,), 'w2' (2,) and 2 others match no",
     ),
 }
 """Parameters without a counterpart on either side, and words of what is said."""
@@ -231,7 +231,7 @@ def unlike(name: str = "one of its shape", **changes: object) -> str:
 def test_parameters_without_a_counterpart_are_told_first(name: str) -> None:
     said = unlike(name)
     assert UNLIKE[name][2] in said and said.endswith("so") and "; so" in said
-    assert said.startswith(("round 1: its parameter", "round 1: no parameter"))
+    assert said.startswith(("round 1: its parameter", "round 1: reference parameter"))
 
 
 def test_parameters_are_told_only_where_they_may_matter() -> None:

@@ -1,4 +1,4 @@
-"""A cluster of several nodes on this machine, each with a folder for temporary files (and so with locks) and a cache of its own."""
+"""A cluster of several nodes on this machine, each with its own temporary folder (which holds locks) and cache."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ CPUS = 2
 
 
 class SmallCluster:
-    """A head that runs nothing, and nodes that judge on their processors. A context manager."""
+    """A head that runs nothing, and nodes that judge on their CPUs. A context manager."""
 
     def __init__(self, root: Path, prepare: Callable[[Path], object]) -> None:
         """`prepare` is given the path of each node's cache, to make it."""

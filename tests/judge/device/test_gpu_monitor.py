@@ -132,7 +132,7 @@ def test_the_processor_has_no_such_state() -> None:
         (ConditionsEvidence(shared=False, throttled="", repeated=True), ""),
         (ConditionsEvidence(shared=True, throttled=""), "others' processes were on the device"),
         (ConditionsEvidence(crowded=CROWDED_SHARE), ""),
-        (ConditionsEvidence(crowded=0.434), "there were too few processors (43% of the time)"),
+        (ConditionsEvidence(crowded=0.434), "there were too few CPU cores (43% of the time)"),
         (
             ConditionsEvidence(shared=True, throttled="hw_slowdown", repeated=True),
             "others' processes were on the device and its clock was lowered (hw_slowdown), in a second timing too",

@@ -65,4 +65,4 @@ def test_a_problem_that_does_not_fit_is_not_evaluated_at_once(context: JudgeCont
     job = make_job(HEAD + "    def forward(self, x):\n        return x\n", "large", problem_path=large)
     result = evaluate(replace(context, device=device), job, lambda _: None)
     assert result.category is Category.NO_DEVICE, result.message
-    assert "inputs of 1.02e+03 GiB, outputs of 2.05e+03 GiB" in result.message and "there are 80 GiB" in result.message
+    assert "inputs of 1.02e+03 GiB, outputs of 2.05e+03 GiB" in result.message and "the device has 80 GiB" in result.message

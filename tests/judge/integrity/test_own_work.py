@@ -41,12 +41,12 @@ class Model(torch.nn.Module):
         return torch.softmax(x, 1)
 
 def get_inputs():
-    return [torch.randn(509, 1021)]
+    return [torch.randn(4091, 1021)]
 
 def get_init_inputs():
     return []
 """
-"""Large enough that calling a function is no part of the time to speak of."""
+"""Large enough that calling a function takes far less than a tenth of the time, on a crowded machine too."""
 
 Judged = Callable[[str], Result]
 

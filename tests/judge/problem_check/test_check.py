@@ -127,11 +127,11 @@ def test_rows_that_are_rightly_zero_are_not_held_against_a_problem(tmp_path: Pat
 
 def test_a_trivial_answer_is_named_with_its_output_and_its_meaning(tmp_path: Path) -> None:
     (finding,) = checked(tmp_path, "return torch.tanh(x), {'count': torch.tensor(x.numel())}").findings
-    assert finding.message == "previous output passes as output[1]['count']: the answer does not depend on the inputs"
+    assert finding.message == "previous output passes as output[1]['count']: the output does not depend on the inputs"
     assert finding.answer == "previous output"
 
 
-RANDOM = "the reference's answers to the same inputs differ in the output by "
+RANDOM = "the reference's outputs for the same inputs differ in the output by "
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ RANDOM = "the reference's answers to the same inputs differ in the output by "
         ("return x @ x", NORMAL, "{}", "runs", "the reference raised RuntimeError"),
         (ROOT, "1 + " + POSITIVE, "{'inputs': 'any'}", "runs", "distribution 'signs'"),
         ("return 1.5", NORMAL, "{}", "output", "the reference returns no tensor, or only empty ones"),
-        ("return x[x > 0]", NORMAL, "{}", "output", "the shapes of the answer change with the inputs' values"),
-        ("return x / 3 * 3 == x", NORMAL, "{}", "oracle", "the output of the reference itself is wrong_values beside its float64 form"),
+        ("return x[x > 0]", NORMAL, "{}", "output", "the shapes of the output change with the inputs' values"),
+        ("return x / 3 * 3 == x", NORMAL, "{}", "oracle", "the output of the reference itself is wrong_values against its float64 form"),
     ],
 )
 def test_unsound_problems_are_refused_with_the_check_that_they_fail(

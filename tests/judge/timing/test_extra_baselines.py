@@ -69,9 +69,9 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
 
         gone: list[bool] = []
 
-        def alone(self: BaselineAlone, gated_calls: Any) -> Any:
+        def alone(self: BaselineAlone, *args: Any, **options: Any) -> Any:
             gone.append(True)
-            return run_alone(self, gated_calls)
+            return run_alone(self, *args, **options)
 
         monkeypatch.setattr(worker, "request", waiting)
         monkeypatch.setattr(BaselineAlone, "run", alone)

@@ -81,7 +81,7 @@ def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
 
 def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> GatedCalls:
     shapes = [torch.empty(5, device="meta")]
-    return GatedCalls(memory, Supplies(sets, lambda: [torch.rand(5)], [memory.allocate(20)], shapes, everything, areas))
+    return GatedCalls(memory, Supplies(sets, lambda: [torch.rand(5)], [memory.allocate(20)], shapes, everything, 1 << 30, areas))
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def test_a_worker_that_fails_then_is_not_blamed(context: JudgeContext, monkeypat
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
 def test_a_time_that_is_none_is_no_answer(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
     hook = CLAIMS.replace("CLAIM", claim)
-    with recorded(context, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time is a number"):
+    with recorded(context, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time must be a number"):
         bursts.time_kernels(timed)
 
 
@@ -80,7 +80,7 @@ FORGES = HOOKED + "handlers['burst'] = lambda state, request, descriptors: {'kin
 
 
 @pytest.mark.parametrize(
-    ("hook", "signal", "protocol_error"), [(KILLED, "SIGSYS", ""), (FORGES, None, "where burst was asked")], ids=["leaves", "forges"]
+    ("hook", "signal", "protocol_error"), [(KILLED, "SIGSYS", ""), (FORGES, None, "instead of burst")], ids=["leaves", "forges"]
 )
 def test_a_worker_that_leaves_the_sandbox_or_breaks_the_protocol_is_blamed_all_the_same(
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, signal: str | None, protocol_error: str

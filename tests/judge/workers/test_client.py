@@ -48,9 +48,9 @@ def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: WorkerClient) -
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (["burst"], "an answer to burst that was never queued"),
-        ([2 * OVERDUE_S, "burst"], "an answer to burst that was never queued"),
-        (["queued", "queued", "burst"], "an answer of kind 'queued' where burst was asked"),
+        (["burst"], "a reply to burst that was never queued"),
+        ([2 * OVERDUE_S, "burst"], "a reply to burst that was never queued"),
+        (["queued", "queued", "burst"], "a reply of kind 'queued' instead of burst"),
     ],
 )
 def test_another_order_is_no_answer(worker: WorkerClient, script: list[str | float], words: str) -> None:
@@ -62,7 +62,7 @@ def test_another_order_is_no_answer(worker: WorkerClient, script: list[str | flo
 def test_nothing_is_queued_unless_it_was_asked_for(worker: WorkerClient) -> None:
     with pytest.raises(WorkerError):
         worker.request("ping", DEADLINE_S, script=["queued", "ping"])
-    assert worker.protocol_error == "an answer of kind 'queued' where ping was asked"
+    assert worker.protocol_error == "a reply of kind 'queued' instead of ping"
 
 
 def test_an_exception_needs_no_queue(worker: WorkerClient) -> None:

@@ -37,12 +37,12 @@ def shown(client: TestClient, **parameters: Any) -> Seen:
 
 def test_times_have_a_ratio_with_its_interval(client: TestClient, pair: tuple[int, int]) -> None:
     found = shown(client, left=pair[0], right=pair[1])
-    assert "The right one is 1.500 times as fast as the left one (1.479 to 1.521, 95 %)" in " ".join(found.text.split())
+    assert "The right evaluation is 1.500 times as fast as the left one (1.479 to 1.521, 95 %)" in " ".join(found.text.split())
     rows = {row[0]: [cell.strip() for cell in row[1:]] for row in found.rows if row}
     assert rows["speedup"] == ["2 (1.98 to 2.02)", "3 (2.97 to 3.03)"] and rows["author"] == ["ada", "bob"]
     assert rows["verdict"] == ["correct/ok", "correct/ok"] and "robust" not in rows
     assert f"/compare?left={pair[1]}&right={pair[0]}" in found.links
-    assert "They can't be told apart" in shown(client, left=pair[0], right=pair[0]).text
+    assert "neither is clearly faster" in shown(client, left=pair[0], right=pair[0]).text
 
 
 def test_sources_are_beside_each_other_with_their_numbers(client: TestClient, pair: tuple[int, int]) -> None:
@@ -85,7 +85,7 @@ def test_where_there_is_no_counterpart_that_is_said(client: TestClient, store: S
     number = put(store, solved("a.py", 2.0), "a")
     stray = put(store, failed("b.py", Category.UNKNOWN_PROBLEM, problem=None, author=None), "b")
     for other in (number, stray):
-        assert f"Nothing else is ranked on the board of evaluation {other} yet." in shown(client, left="best", right=other).text
+        assert f"No other evaluation is ranked on the board of evaluation {other} yet." in shown(client, left="best", right=other).text
         found = client.get("/compare", params={"left": "previous", "right": other}).text
         assert f"no evaluation before {other}" in found and f'name="right" value="{other}"' in found
     assert "Compare two evaluations" in shown(client).text
@@ -98,10 +98,10 @@ def test_what_makes_no_sense_is_refused_with_the_way_out(client: TestClient, sto
     refused = {
         f"left={pair[0]}&right={other}": (400, f"{pair[0]} is of softmax and {other} is of gelu. A problem's page lists its submissions."),
         f"left={pair[0]}&right=999": (404, "There is no evaluation 999"),
-        f"left={pair[0]}&right=x": (400, "right: 'x' is no number of an evaluation, and not best or previous."),
-        f"left={pair[0]}&right={'9' * 30}": (400, "is no number of an evaluation"),
-        "left=best&right=previous": (400, "One side has to be the number of an evaluation"),
-        f"left={pair[0]}": (400, "right: '' is no number"),
+        f"left={pair[0]}&right=x": (400, "right: 'x' is not an evaluation's number, nor best or previous."),
+        f"left={pair[0]}&right={'9' * 30}": (400, "is not an evaluation's number"),
+        "left=best&right=previous": (400, "At least one side must be an evaluation's number"),
+        f"left={pair[0]}": (400, "right: '' is not an evaluation's number"),
     }
     for query, (status, words) in refused.items():
         answer = client.get(f"/compare?{query}")
@@ -110,4 +110,4 @@ def test_what_makes_no_sense_is_refused_with_the_way_out(client: TestClient, sto
 
 def test_long_sources_are_compared_as_far_as_they_are_shown(client: TestClient, store: Store) -> None:
     numbers = [put(store, solved(f"{end}.py", 2.0), "x = 1\n" * 5100 + end) for end in ("a", "b")]
-    assert "202 more lines are not compared." in shown(client, left=numbers[0], right=numbers[1]).text
+    assert "202 more lines were not compared." in shown(client, left=numbers[0], right=numbers[1]).text

@@ -1,4 +1,4 @@
-"""A service without judges, asked in this process, and a real one as a process of its own."""
+"""A service without judges in this process, and a real one in its own process."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ GOOD = "from torch import nn\n\n\nclass ModelNew(nn.Module):\n    def forward(se
 
 @dataclass
 class Desk:
-    """A service without judges, and somebody who calls it."""
+    """A service without judges, and a client of it."""
 
     store: Store
     service: Service
@@ -52,7 +52,7 @@ class Desk:
         return self.client.get(path, headers=self.headers(token))
 
     def judge(self, category: Category = Category.OK, owner: str = "another") -> int:
-        """What another process would do: judge the oldest request."""
+        """Judge the oldest request, as another process would."""
         (claim,) = self.requests.claim(owner, 1, 30.0)
         made = result(category, submission=f"service/{claim.public_id}", author=claim.author, problem=claim.problem, source=GOOD)
         return self.store.save_all([Entry.of(made, GOOD, 1, None)], also=self.requests.settle(owner, [claim]))[0]

@@ -1,4 +1,4 @@
-"""A service as a process of its own, on small problems, as its operator starts it."""
+"""A service in its own process, on small problems, started as an operator does."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ VERDICT_S = 240
 
 
 class Process:
-    """Runs in a folder of its own with problems double (2x) and increment (x + 1). Use as a context manager."""
+    """Runs in its own folder with the problems double (2x) and increment (x + 1). A context manager."""
 
     judging: tuple[str, ...] = ("--device", "cpu", "--jobs", "2")
     """The options that say where and how much side by side it judges."""
@@ -63,7 +63,7 @@ class Process:
         return made.stdout.strip()
 
     def start(self) -> None:
-        """Start it, and wait until it takes submissions."""
+        """Start it, and wait until it accepts submissions."""
         words = (*self.judging, "--port", "0", "--reference", str(self.root / "problems"), "--lease", "5", *self.options)
         self._running = subprocess.Popen(
             self.command(*words),
@@ -91,13 +91,13 @@ class Process:
         return self._running.pid
 
     def terminate(self) -> int:
-        """Have it end in good order; returns the exit code."""
+        """Stop it gracefully; returns the exit code."""
         assert self._running is not None
         self._running.send_signal(signal.SIGTERM)
         return self.wait()
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Kill it, like a crash."""
         assert self._running is not None
         self._running.kill()
         self._running.wait(END_S)
@@ -110,18 +110,18 @@ class Process:
         self._running = None
 
     def wait(self) -> int:
-        """Until it has ended; returns the exit code."""
+        """Wait for its end; returns the exit code."""
         assert self._running is not None
         code = self._running.wait(END_S)
         self._forget()
         return code
 
     def submit(self, source: str) -> str:
-        """Hand in an answer to double; returns the id."""
+        """Submit an answer to double; returns the id."""
         return self.hand_in(source=source)
 
     def hand_in(self, **fields: Any) -> str:
-        """Hand in anything; returns the id."""
+        """Submit anything; returns the id."""
         body = {name: value for name, value in ({"problem": "double"} | fields).items() if value is not None}
         answer = self.client.post("/v1/evaluations", json=body)
         assert answer.status_code == 202, answer.text

@@ -20,7 +20,7 @@ def test_few_rows_are_smaller_and_none_is_larger(shape: tuple[int, ...]) -> None
     changed = with_smaller_rows([drawn.clone()], 7)
     ratio = changed[0] / drawn
     assert isinstance(changed, FewRows)
-    assert float(ratio.max()) <= 1.0 and 0.0 < float(ratio.min()) <= 0.5, "rows of several kinds may meet"
+    assert float(ratio.max()) <= 1.0 and 0.0 < float(ratio.min()) <= 0.88, "rows of several kinds may meet"
     assert 0.0 < float((ratio < 1).float().mean()) < 0.35
     assert torch.equal(with_smaller_rows([drawn.clone()], 7)[0], changed[0]), "the seed decides"
 

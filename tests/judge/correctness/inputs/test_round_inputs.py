@@ -25,30 +25,43 @@ def names(rounds: RoundInputs) -> list[str]:
 
 def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"))
-    assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "runs", *["own"] * OWN_DRAWS])
+    assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "outliers", *["own"] * OWN_DRAWS])
     assert names(rounds)[0] == names(rounds)[-1] == "own"
-    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled", "rows", "runs"}
+    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled", "rows", "outliers"}
     assert [plan.twice for plan in rounds.plans] == [True, *[False] * (OWN_DRAWS + 2), True]
     assert rounds.reported == REPORTED
 
 
 def test_where_any_inputs_are_declared_every_distribution_decides(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared="{'inputs': 'any'}"))
-    assert names(rounds) == ["own", "signs", *REPORTED, "rows", "runs", "own"]
+    assert names(rounds) == ["own", "signs", *REPORTED, "rows", "outliers", "own"]
     assert not any(plan.gross for plan in rounds.plans) and rounds.reported == []
 
 
 def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"), strict=True)
-    assert set(names(rounds)) == {*DISTRIBUTIONS, "rows", "runs"}
+    assert set(names(rounds)) == {*DISTRIBUTIONS, "rows", "outliers"}
     assert {plan for plan in rounds.plans if plan.distribution in REPORTED} == {RoundPlan(name) for name in REPORTED}
     assert names(rounds).count("own") == OWN_DRAWS
 
 
 @pytest.mark.parametrize(
+    ("declared", "strict", "always"),
+    [("{}", False, set()), ("{}", True, set(REPORTED)), ("{'inputs': 'any'}", False, set(REPORTED))],
+)
+def test_a_workload_has_one_change_of_each_sort(tmp_path: Path, declared: str, strict: bool, always: set[str]) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared=declared), strict=strict)
+    plans = rounds.brief()
+    found = {plan.distribution for plan in plans}
+    assert plans[0] == RoundPlan("own", twice=True) and found >= {"own", *always}
+    assert len(found & {"signs", "scaled"}) == len(found & {"rows", "outliers"}) == 1
+    assert len(plans) == len(found) + 1
+
+
+@pytest.mark.parametrize(
     ("drawn", "changes"),
     [
-        ("torch.randn(20, 30).abs()", ["scaled", "wide", "shifted", "rows", "runs"]),
+        ("torch.randn(20, 30).abs()", ["scaled", "wide", "shifted", "rows", "outliers"]),
         ("(lambda a: a + a.mT)(torch.randn(20, 20))", ["signs", "scaled"]),
         ("torch.randn(20, 30).sort(1).values", ["scaled", "shifted"]),
         ("torch.randn(20, 30).softmax(1)", []),

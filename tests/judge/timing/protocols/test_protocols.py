@@ -167,10 +167,10 @@ def test_a_launch_lead_is_before_each_call_and_in_no_sample(context: JudgeContex
 @pytest.mark.parametrize(
     ("hook", "words"),
     [
-        ('{"ms": [60_000.0] * 3, "outputs": result["outputs"]}', "longer than the request"),
+        ('{"ms": [60_000.0] * 3, "outputs": result["outputs"]}', "longer than their request"),
         ('{"ms": [0.1], "outputs": result["outputs"]}', "as many times"),
-        ('{"ms": result["ms"], "outputs": result["outputs"][:2]}', "one answer for each"),
-        ('{"ms": result["ms"], "outputs": 3}', "one answer for each"),
+        ('{"ms": result["ms"], "outputs": result["outputs"][:2]}', "one output for each"),
+        ('{"ms": result["ms"], "outputs": 3}', "one output for each"),
         ('{"outputs": result["outputs"]}', "as many times"),
         ('{"ms": result["ms"], "outputs": result["outputs"]}', "as many times"),
         ('{"ms": result["ms"], "host_ms": [0.01, 0.01, "0.01"], "outputs": result["outputs"]}', "milliseconds"),

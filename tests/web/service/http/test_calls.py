@@ -115,7 +115,7 @@ def test_bodies_that_are_not_what_is_asked_for_are_refused(desk: Desk) -> None:
 
 def test_what_is_wrong_in_very_many_places_is_counted_and_long_names_are_cut(desk: Desk) -> None:
     many = desk.submit(options={f"option_{number}": 0 for number in range(5000)})
-    assert code_of(many) == (422, "invalid") and many.json()["error"]["details"] == ["There are 5,000 things wrong with it."]
+    assert code_of(many) == (422, "invalid") and many.json()["error"]["details"] == ["It has 5,000 errors."]
     long = desk.submit(options={"x" * 100_000: 0})
     assert code_of(long) == (422, "invalid") and len(long.content) < 1000
 

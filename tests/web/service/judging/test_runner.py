@@ -59,7 +59,7 @@ def test_what_ended_its_service_too_often_is_given_up_with_the_reason(desk: Desk
     assert runner._job(claim) is None
     result = end_of(desk, claim)["result"]
     assert (result["status"], result["category"]) == ("not_evaluated", "infrastructure_error")
-    assert f"begun {ATTEMPTS} times" in result["message"]
+    assert f"started {ATTEMPTS} times" in result["message"]
 
 
 @pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (ATTEMPTS, "done")])
@@ -71,7 +71,7 @@ def test_a_problem_that_is_no_longer_there_is_tried_again_and_then_given_up(desk
     assert (found["state"], found["attempts"]) == (state, attempts)
     assert claim.public_id not in desk.service.progress.present()
     if state == "done":
-        assert "no such problem" in found["result"]["message"]
+        assert "no longer has this problem" in found["result"]["message"]
 
 
 def test_options_of_another_version_cost_no_more_than_their_request(desk: Desk, runner: Runner) -> None:

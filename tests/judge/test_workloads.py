@@ -1,0 +1,146 @@
+"""Problems with several workloads: one build and one worker, rounds and a time in each, one score."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import WorkloadEvidence
+from evaluator.results.result import Result
+from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
+from tests.judge.conftest import Judge
+from tests.judge.sources import forward
+
+PROBLEM = """
+import torch
+from torch import nn
+
+rows = 40
+ASSAY = {
+    "workloads": [{"rows": 10}, {"rows": 40}, {"rows": 20}],
+    "failed_workload": "FAILED",
+}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x) * 3
+
+def get_inputs():
+    return [torch.randn(rows, 300)]
+
+def get_init_inputs():
+    return []
+"""
+RIGHT = "return torch.tanh(x) * 3"
+SUBMISSION = """
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+source = '''
+torch::Tensor tanh3(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    for (int64_t i = 0; i < x.numel(); i++) y.data_ptr<float>()[i] = 3 * std::tanh(x.data_ptr<float>()[i]);
+    return y;
+}
+'''
+extension = load_inline(name="tanh3", cpp_sources=source, functions=["tanh3"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return CALL
+"""
+
+
+@pytest.fixture
+def in_all(judge: Judge, tmp_path: Path) -> Judge:
+    def in_all(code: str, failed: str = "fails", **more: Any) -> Result:
+        path = tmp_path / "tanh3.py"
+        path.write_text(PROBLEM.replace("FAILED", failed))
+        return judge(code, "tanh3", problem_path=path, **more)
+
+    return in_all
+
+
+def workloads(result: Result) -> tuple[WorkloadEvidence, ...]:
+    assert result.evidence.timing is not None
+    return result.evidence.timing.workloads
+
+
+def test_each_workload_has_rounds_and_a_time(in_all: Judge) -> None:
+    result = in_all(forward(RIGHT))
+    assert (result.category, result.case) == (Category.NO_CUSTOM_KERNEL, "all")
+    assert [each.case for each in workloads(result)] == ["40", "10", "20"]
+    assert [each.input_bytes for each in workloads(result)] == [48000, 12000, 24000]
+    assert all(each.right and each.rounds > 1 and each.timing and each.timing.calls > 3 for each in workloads(result))
+    speedups = [speedup_in(each) for each in workloads(result)]
+    assert result.speedup == pytest.approx(math.prod(speedups) ** (1 / 3))
+    assert result.speedup is not None and result.speedup_interval is not None
+    assert result.evidence.stages_s["workloads"] > 0
+    low, high = result.speedup_interval
+    assert low <= result.speedup <= high
+
+
+def test_one_workload_can_be_judged_by_itself(in_all: Judge) -> None:
+    result = in_all(forward("assert x.size(0) == 10\n" + RIGHT), case="10")
+    assert (result.category, result.case) == (Category.NO_CUSTOM_KERNEL, "10")
+    assert workloads(result) == ()
+
+
+def test_a_wrong_workload_fails_the_submission(in_all: Judge) -> None:
+    result = in_all(forward("return torch.tanh(x) * (3.1 if x.size(0) == 20 else 3)"))
+    assert result.category is Category.WRONG_VALUES
+    assert result.message.startswith("in the workload 20: ")
+    assert result.evidence.workload == "20"
+
+
+def test_a_workload_that_raises_fails_the_submission(in_all: Judge) -> None:
+    result = in_all(forward("assert x.size(0) != 10, 'not mine'\n" + RIGHT))
+    assert result.category is Category.PYTHON_EXCEPTION
+    assert result.message.startswith("in the workload 10: ")
+    assert "not mine" in result.message
+
+
+@pytest.mark.parametrize("fault", ["return torch.tanh(x) * 4", "raise ValueError('not mine')", "os.abort()"])
+def test_a_wrong_workload_may_be_unsolved(in_all: Judge, fault: str) -> None:
+    result = in_all(forward(f"if x.size(0) == 10:\n    {fault}\n{RIGHT}"), "unsolved")
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    whole, failed, other = workloads(result)
+    assert (whole.right, failed.right, other.right) == (True, False, True)
+    assert failed.message
+    assert result.speedup == pytest.approx((speedup_in(whole) * UNSOLVED_SPEEDUP * speedup_in(other)) ** (1 / 3))
+
+
+def test_full_can_t_be_unsolved(in_all: Judge) -> None:
+    assert in_all(forward("return x * 3"), "unsolved").status is Status.INCORRECT
+
+
+def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Judge) -> None:
+    body = """
+    kept = self.__dict__.setdefault("kept", [])
+    kept.append(x.size(0))
+    return torch.tanh(x) * (3 if x.size(0) != 20 or kept.count(20) < 12 else 5)
+    """
+    result = in_all(forward("\n".join(line[4:] for line in body.strip("\n").splitlines())), "unsolved")
+    assert result.category is Category.CACHED_OUTPUT
+    assert result.message.startswith("in the workload 20: ")
+
+
+@pytest.mark.build
+def test_own_kernels_have_to_be_used_in_each_workload(in_all: Judge) -> None:
+    result = in_all(SUBMISSION.replace("CALL", "extension.tanh3(x)"))
+    assert result.category is Category.OK, result.message
+    assert all(each.ablation is not None and not each.ablation.still_right for each in workloads(result)[1:])
+    result = in_all(SUBMISSION.replace("CALL", "torch.tanh(x) * 3 if x.size(0) == 20 else extension.tanh3(x)"))
+    assert result.category is Category.NO_CUSTOM_KERNEL
+    assert result.message.startswith("in the workload 20: ")
+
+
+@pytest.mark.build
+def test_a_kernel_without_which_a_call_fails_is_used(in_all: Judge) -> None:
+    call = "extension.tanh3(x) if x.size(0) != 20 or (extension.tanh3(x) != 0).any() or 1 / 0 else None"
+    result = in_all(SUBMISSION.replace("CALL", call))
+    assert result.category is Category.OK, result.message

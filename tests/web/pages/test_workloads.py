@@ -1,0 +1,26 @@
+"""The page of an evaluation in several workloads."""
+
+from fastapi.testclient import TestClient
+
+from db.store import Store
+from tests.db.queries.test_workload_boards import in_workloads
+from tests.db.samples import result
+from tests.web.conftest import put
+from tests.web.seen import Seen
+
+
+def test_workloads_are_listed_drawn_and_lead_to_their_boards(store: Store, client: TestClient) -> None:
+    number = put(store, in_workloads("ada", small=2.0, large=8.0, huge=None), "of ada")
+    found = Seen(client.get(f"/evaluation/{number}").text)
+    assert "Workloads" in found.text
+    (board,) = [link for link in found.links if link.endswith("case=large")]
+    assert "8.000" in Seen(client.get(board).text).text
+    picture = client.get(f"/evaluation/{number}/workloads.svg")
+    assert picture.status_code == 200
+    assert all(name in picture.text for name in ("small", "large", "huge"))
+
+
+def test_one_case_has_no_such_picture(store: Store, client: TestClient) -> None:
+    number = put(store, result(), "class ModelNew: ...\n")
+    assert "workloads.svg" not in client.get(f"/evaluation/{number}").text
+    assert client.get(f"/evaluation/{number}/workloads.svg").status_code == 404
