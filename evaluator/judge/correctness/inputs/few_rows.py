@@ -42,6 +42,8 @@ ENERGY = (0.5, 2.0)
 """The outliers of a row have together this many times the row's sum of squares."""
 OUTLIER_SHARE = 256
 """One in so many elements of a row becomes an outlier at the most, and one at the least."""
+SPREAD = 0.5
+"""From the smallest outlier of a row to the largest, in parts of their mean: equal ones would tie for the maximum."""
 LARGEST_OUTLIER = 256.0
 """In root mean squares of the row. Activations of language models have such elements."""
 LARGEST_HALF = 128.0
@@ -197,10 +199,11 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random, generator: torch.Ge
     wide = torch.float64 if row.dtype == torch.float64 else torch.float32
     size = torch.linalg.vector_norm(row, dtype=wide) * math.sqrt(energy / count)
     if row.dtype == torch.float16:
-        size = size.clamp_max(LARGEST_HALF)
+        size = size.clamp_max(LARGEST_HALF / (1 + SPREAD / 2))
+    sizes = size * (1 + SPREAD * ((torch.arange(count, device=row.device) + 0.5) / count - 0.5))
     positions = torch.randint(len(row), (count,), device=row.device, generator=generator)
     values = row[positions]
-    row[positions] = values.sign() * size.to(row.dtype)
+    row[positions] = values.sign() * sizes.to(row.dtype)
     return row, positions, values
 
 

@@ -47,6 +47,14 @@ def test_some_row_gains_half_of_its_energy_and_more() -> None:
         assert float(gains.max()) >= 0.8 * ENERGY[0] and float(gains.median()) < 3 * ENERGY[1]
 
 
+def test_no_two_of_a_row_tie() -> None:
+    """An index of the maximum would be either's."""
+    for seed in SEEDS:
+        drawn, (changed,) = outlying((4, 1 << 16), seed)
+        large = changed[changed != drawn].abs()
+        assert len(large.unique()) == len(large)
+
+
 def test_a_sample_seldom_shows_them() -> None:
     """In a third of the changes and more, every sixteenth element is what it was."""
     hidden = 0
