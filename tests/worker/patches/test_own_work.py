@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from evaluator.worker.patches.ablation import Ablation
-from evaluator.worker.patches.own_work import OwnWork
+from evaluator.worker.patches.own_work import SAMPLE, OwnWork
 
 PATTERN = 0x39
 ENOUGH = 1 << 30
@@ -76,6 +76,21 @@ def test_of_a_new_tensor_what_was_written_counts() -> None:
 
     assert counted(work, lambda: work.run(make, (), {})) == 20
     assert counted(work, lambda: work.run(filled, (), {})) == 0
+
+
+def test_of_large_memory_a_sample_is_observed() -> None:
+    work, x = OwnWork(), torch.zeros(5 * SAMPLE, dtype=torch.uint8)
+    before = torch.random.get_rng_state()
+    written = counted(work, lambda: work.run(lambda y: y[: len(y) // 10].fill_(1), (x,), {}))
+    assert written == pytest.approx(len(x) / 10, rel=0.02)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+    def make() -> torch.Tensor:
+        y = torch.full((5 * SAMPLE,), PATTERN, dtype=torch.uint8)
+        y[SAMPLE:] = 0
+        return y
+
+    assert counted(work, lambda: work.run(make, (), {})) == pytest.approx(4 * SAMPLE, rel=0.02)
 
 
 def test_what_others_write_counts_for_nothing() -> None:
