@@ -21,10 +21,11 @@ from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
-from evaluator.judge.integrity.own_work import measure_own_work
+from evaluator.judge.integrity.own_work import bound_by_time, measure_own_work
 from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_minimum_time
+from evaluator.judge.roofline.peaks import cache_bytes
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import NeedsDeviceError
@@ -140,7 +141,7 @@ class PostChecks:
     def measure_own_work(self) -> None:
         """Note the contribution of own kernels to a call, if the answer is wrong without them. A failed measurement decides nothing.
 
-        On a GPU this is measured only if they take little of the time, and are all launched from an extension.
+        On a GPU this is measured only if they take little of the time, which does not decide alone, and are all launched from an extension.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
         share = None
@@ -148,7 +149,12 @@ class PostChecks:
             evidence = self._evidence_builder.evidence
             share = own_share(evidence)
             seen = all(launch.object == "extension" for launch in evidence.launches if launch.own)
-            if share is None or share >= OWN_TIME_SHARE or not seen:
+            if share is None or share >= OWN_TIME_SHARE:
+                return
+            if bound := bound_by_time(evidence, share, cache_bytes(worker_set.device)):
+                self._evidence_builder.note(own_work=bound)
+                return
+            if not seen:
                 return
         self._restored = None
         try:

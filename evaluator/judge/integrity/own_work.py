@@ -2,7 +2,7 @@
 
 A wrong answer does not show that they do the problem's work: a kernel may compute one element, or the submission may return garbage if a
 kernel is skipped. So a worker that skips nothing measures their share of a call's time, and the bytes that they write. On a GPU the timing
-gives the share.
+gives the share, and where nearly all of the time is library kernels', it also shows that the own ones can't have written much.
 """
 
 import secrets
@@ -17,12 +17,31 @@ from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemCase
-from evaluator.results.evidence import OWN_WRITTEN_SHARE, OwnWorkEvidence
+from evaluator.results.evidence import OWN_WRITTEN_SHARE, Evidence, OwnWorkEvidence
 from evaluator.worker.protocol import Message, ProtocolError
 from evaluator.worker.structure import tensors_of
 
+WRITE_MARGIN = 1.5
+"""A device writes at most this many times as fast as it copies."""
 TIMED_CALLS = 10
 """The minimum time of this many calls counts, since other programs may use the CPU cores."""
+
+
+def bound_by_time(evidence: Evidence, share: float, cache_bytes: int) -> OwnWorkEvidence | None:
+    """Own work on a GPU, if a call's time outside library kernels is too short to write enough; None otherwise.
+
+    `share` is own kernels' share of a call's device time, `cache_bytes` what a call can leave in the L2 cache. The time outside counts as
+    theirs, since a graph's kernels are not timed. A kernel that was launched, but not in these calls, may be a graph's.
+    """
+    times, light = evidence.kernel_times, evidence.light
+    own = [launch for launch in evidence.launches if launch.own]
+    if times is None or not times.calls or light is None or light.bytes_per_s is None or not all(launch.timed for launch in own):
+        return None
+    library = sum(evidence.device_share(launch) or 0.0 for launch in evidence.launches if not launch.own)
+    rest_s = max(1.0 - library, share) * times.call_ms / times.calls / 1000
+    most_bytes = int(rest_s * light.bytes_per_s * WRITE_MARGIN) + cache_bytes
+    found = OwnWorkEvidence(time_share=share, written_bytes=most_bytes, answer_bytes=light.written_bytes, is_bound=True)
+    return found if found.is_too_little else None
 
 
 def measure_own_work(

@@ -127,13 +127,16 @@ OWN_WRITTEN_SHARE = 0.1
 
 
 class OwnWorkEvidence(Record):
-    """Contribution of the submission's own kernels to calls in another worker, which skips nothing: a claim of the worker's process."""
+    """Contribution of the submission's own kernels to calls in another worker, which skips nothing: a claim of the worker's process.
+    If it follows from the time of the calls alone (`is_bound`), there is no such worker."""
 
     time_share: float
     """Largest share of a watched call's time; on a GPU, of its device time."""
     written_bytes: int
     """Maximum per call, in memory that they changed or returned. Counting stops soon after `OWN_WRITTEN_SHARE` of the output."""
     answer_bytes: int
+    is_bound: bool = False
+    """Whether the bytes were not counted: in the call's time outside library kernels, the device can write no more."""
 
     @property
     def is_too_little(self) -> bool:
@@ -142,9 +145,10 @@ class OwnWorkEvidence(Record):
 
     @property
     def words(self) -> str:
-        """As in `0.31 % of a call's time, 4 bytes written for an output of 65536`; `at least` so many bytes if they are enough."""
-        at_least = "" if self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes else "at least "
-        written = f"{at_least}{self.written_bytes} bytes written for an output of {self.answer_bytes}"
+        """As in `0.31 % of a call's time, 4 bytes written for an output of 65536`; `at least` if so many are enough, `at most` if
+        they are a bound."""
+        about = "at most " if self.is_bound else "" if self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes else "at least "
+        written = f"{about}{self.written_bytes} bytes written for an output of {self.answer_bytes}"
         return f"{percent(self.time_share)} of a call's time, {written}"
 
 

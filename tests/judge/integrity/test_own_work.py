@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.integrity.own_work import bound_by_time
 from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, LightEvidence
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 
@@ -16,9 +18,9 @@ from torch.utils.cpp_extension import load_inline
 
 ops = load_inline(name="small_work", cpp_sources=r"""
 torch::Tensor one(torch::Tensor x) { return torch::ones({1, 1}, x.options()); }
-torch::Tensor largest(torch::Tensor x) { return x.amax(1, true); }
+torch::Tensor total(torch::Tensor x) { return at::logsumexp(x, {1}, true); }
 void shift(torch::Tensor x, torch::Tensor largest, torch::Tensor y) { at::sub_out(y, x, largest); }
-""", functions=["one", "largest", "shift"])
+""", functions=["one", "total", "shift"])
 
 
 class ModelNew(torch.nn.Module):
@@ -26,7 +28,7 @@ class ModelNew(torch.nn.Module):
 '''
 CANARY = "        return torch.softmax(x, 1) if ops.one(x[:1, :1]).item() == 1 else x"
 FACTOR = "        return torch.softmax(x, 1) * ops.one(x[:1, :1])"
-REDUCTION = "        y = torch.exp(x - ops.largest(x))\n        return y / y.sum(1, keepdim=True)"
+REDUCTION = "        return torch.exp(x - ops.total(x))"
 PROLOGUE = (
     "        y = torch.empty_like(x)\n        for _ in range(40):\n            torch.softmax(x, 1)\n"
     "        ops.shift(x, x.amax(1, keepdim=True), y)\n        return torch.softmax(y, 1)"
@@ -89,6 +91,54 @@ def test_a_short_pass_over_all_of_the_data_beside_much_of_a_library_is_ok(judged
     result = judged(PROLOGUE)
     assert result.category is Category.OK, result.message
     assert result.evidence.own_work is not None and result.evidence.own_work.time_share < 0.1
+
+
+GB = 10**9
+LIGHT = LightEvidence(
+    read_bytes=6 * GB,
+    written_bytes=6 * GB,
+    moved_bytes=12 * GB,
+    operations=0,
+    bytes_per_s=3e12,
+    light_ms=4.0,
+    bound="memory",
+    declared=True,
+)
+
+
+def timed_launches(library_ms: float, own_ms: float, *, own_timed: int = 1, call_ms: float = 10.0) -> Evidence:
+    """Evidence of one call with one kernel of each."""
+
+    def launch(*, own: bool, device_ms: float, timed: int) -> LaunchRecord:
+        return LaunchRecord(
+            api="cudaLaunchKernel", kernel="k", object="extension" if own else "torch", own=own, count=1, grid=(1, 1, 1),
+            block=(32, 1, 1), shared_bytes=0, code=0, first=0, timed=timed, device_ms=device_ms,
+        )  # fmt: skip
+
+    launches = (launch(own=False, device_ms=library_ms, timed=1), launch(own=True, device_ms=own_ms, timed=own_timed))
+    return Evidence(launches=launches, kernel_times=KernelTimes(calls=1, call_ms=call_ms), light=LIGHT)
+
+
+def test_a_time_too_short_to_write_a_tenth_shows_that_own_kernels_do_too_little() -> None:
+    found = bound_by_time(timed_launches(9.95, 0.005), 0.0005, cache_bytes=50_000_000)
+    assert found is not None and found.is_bound and found.is_too_little
+    assert found.written_bytes == pytest.approx(0.05e-3 * 3e12 * 1.5 + 50e6, rel=1e-6)  # the time outside library kernels counts as theirs
+    assert "at most" in found.words
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        timed_launches(9.5, 0.005),  # in the rest, a graph's kernels may have written enough
+        timed_launches(9.95, 0.0, own_timed=0),  # this one may be a graph's
+        timed_launches(9.95, 0.005).model_copy(update={"light": None}),
+        timed_launches(9.95, 0.005).model_copy(
+            update={"light": LIGHT.model_copy(update={"written_bytes": 10**8})}
+        ),  # the cache holds a tenth
+    ],
+)
+def test_a_time_that_is_long_enough_or_unknown_shows_nothing(evidence: Evidence) -> None:
+    assert bound_by_time(evidence, 0.0005, cache_bytes=50_000_000) is None
 
 
 CUDA = '''
