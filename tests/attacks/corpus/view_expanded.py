@@ -1,6 +1,6 @@
 # wants: one row in place of all, by a stride of zero
 # problem: repeated_row
-# expect: correct/no_custom_kernel
+# expect: correct/no_custom_kernel | correct/ok
 # speedup: 2
 # base: elementwise
 FUNCTION = "return 0.5f * v * (1.0f + tanhf(0.7978845608028654f * (v + 0.044715f * v * v * v)));"
