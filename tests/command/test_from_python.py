@@ -160,7 +160,7 @@ def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
         ("double/right.py", {"problem": "duble"}, "there is no problem 'duble'; there is double"),
         ("double/right.py", {"reference": "nowhere"}, "nowhere"),
         ("double/right.py", {"device": "tpu"}, "tpu"),
-        ("double/right.py", {"timeout": "soon"}, "timeout: 'soon' is not a number"),
+        ("double/right.py", {"timeout": "soon"}, "timeout: 'soon' is not an allowed number"),
         ("double/right.py", {"timeout": -1}, "timeout is a number of seconds above 0"),
         ("double/right.py", {"rerun": 1}, "rerun: it is true or false"),
         ("double/right.py", {"dtype": "fp17"}, "dtype: 'fp17' is not one of"),

@@ -166,7 +166,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--device", "tpu"), "no device 'tpu'"),
         (("--device", "cuda:99"), "no device cuda:99"),
         (("--json", "missing/results.jsonl"), "--json missing/results.jsonl: No such file"),
-        (("--json", "double"), "double: is a file that this run writes"),
+        (("--json", "double"), "double: this run writes this file"),
         (("--reference", "missing"), "missing: can't be listed"),
         (("--timeout", "0"), "--timeout"),
         (("--timeout", "inf"), "--timeout"),
@@ -392,7 +392,7 @@ def test_what_a_run_writes_among_its_submissions_is_not_read(bench: Bench) -> No
     assert "1 evaluated: 1 correct" in bench.run("double", *where).stdout
     assert "0 evaluated; " in (again := bench.run("double", *where).stdout) and "1 in all, 1 already" in again
     refused = bench.run("double/out.jsonl", *where)
-    assert refused.code == 2 and "a file that this run writes" in refused.stderr
+    assert refused.code == 2 and "this run writes this file" in refused.stderr
 
 
 def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:

@@ -155,7 +155,7 @@ def test_words_tell_what_they_mean_under_the_mouse_and_on_focus(windows: Windows
     speedup = page.locator("thead .k-speedup .sort")
     assert speedup.evaluate(told) == "none"
     speedup.hover()
-    assert "Above 1, the submission is faster" in speedup.evaluate(told)
+    assert "above 1, the submission is faster" in speedup.evaluate(told)
     board = page.locator(".bar .term").first
     assert board.evaluate(told) == "none"
     page.keyboard.press("Tab")

@@ -1,6 +1,6 @@
 # fault: right, and nothing in it is its own
 # problem: gelu_tanh
 # expect: correct/no_custom_kernel
-# says: there is no kernel in it
+# says: it has no kernel
 def forward(self, x):
     return torch.nn.functional.gelu(x, approximate="tanh")

@@ -2,7 +2,7 @@
 # problem: softmax
 # expect: run_failed/process_crash
 # says: SIGSEGV
-# says: address that is not its own
+# says: accessed an invalid address
 import ctypes
 
 

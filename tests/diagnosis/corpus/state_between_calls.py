@@ -1,7 +1,7 @@
 # fault: a running total is kept from call to call
 # problem: sum_reduction
 # expect: incorrect/nondeterministic
-# says: rightly, then wrongly
+# says: the first was right, the second wrong
 def __init__(self, dim):
     super().__init__()
     self.total = None

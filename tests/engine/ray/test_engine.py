@@ -193,7 +193,7 @@ def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayE
     results = run(engine, [SLOW, QUICK, QUICK], once_in("rounds", kill_its_host, times=10))
     given_up = results["0.py"]
     assert (given_up.status, given_up.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
-    assert given_up.message.startswith("3 hosts were lost while they judged it")
+    assert given_up.message.startswith("3 hosts were lost while judging it")
     lines = given_up.evidence.detail.splitlines()
     assert [line.split(", lost at ")[0] for line in lines] == taken and len(set(taken)) == 3
     assert {results[name].category for name in ("1.py", "2.py")} == {Category.WRONG_SHAPE}
