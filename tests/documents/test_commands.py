@@ -40,6 +40,7 @@ RUN_BY = {
     "python -m assay_client.harbor": "tests/client/test_harbor.py",
     "harbor run": "tests/client/test_harbor.py",
     "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
+    "python -m benchmarks.rewards": "tests/benchmarks/test_rewards.py",
 }
 """How commands begin that take minutes, a model or all of KernelBench's problems, with the test that does the same."""
 NOT_COMMANDS = re.compile(r"assay > command|export --format")
@@ -84,8 +85,8 @@ LESS = {
     r"--frames 10000 --confined 400": "--frames 20 --confined 2",
     r"(benchmarks.leaderboard --db \S+)": r"\1 --evaluations 300 --problems 3 --authors 3 --with-evidence 20 --inserts 20 --repetitions 2",
     r"--repetitions 40": "--repetitions 2",
+    r"benchmarks.service$": "benchmarks.service --submissions 8 --clients 2 --no-kills",
     r"benchmarks.service --soak 5000": "benchmarks.service --soak 4 --clients 2",
-    r"benchmarks.rewards --count 60": "benchmarks.rewards --count 2",
     r"--yardsticks \d+": "--variants 2 --yardsticks 1",
     r"--variants 56": "--variants 2",
     r"--part cpu --limit 5": "--part cpu --limit 1 --warm none --calls 2",
