@@ -21,6 +21,8 @@ BLOCKS_S = 0.2
 """Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
+IN_A_ROW, PAUSE_S = 6, 0.01
+"""After so many empty blocks on the CPU there is a pause, so that no burst of other load lengthens all of them."""
 EMPTY_KERNEL_MS = 0.00065
 """Time of an empty kernel by CUPTI, on an H200."""
 
@@ -77,6 +79,8 @@ class BaselineAlone:
             yield took_ms
             if number + 1 >= (MIN_CALLS if time.monotonic() - start < BLOCKS_S else LEAST_CALLS):
                 return
+            if (number + 1) % IN_A_ROW == 0:
+                time.sleep(PAUSE_S)
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:
         """The extra baselines. If one is clearly faster without the candidate, that time counts."""

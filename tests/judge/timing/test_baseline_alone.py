@@ -1,5 +1,7 @@
 """What is taken off each call, by a baseline that only says what it was asked for."""
 
+import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,3 +39,14 @@ def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int, 
     times_ms = iter([0.5, 0.2, *[0.4] * 100])
     found_ms = blank_ms(SimpleNamespace(), on_device=False, length=length, host_blanks=lambda _: times_ms)
     assert found_ms == pytest.approx(expected_ms)
+
+
+def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks() -> None:
+    """A call's own time would be gone with it."""
+    until = time.monotonic() + 0.02
+
+    def blanks(_: Any) -> Iterator[float]:
+        while True:
+            yield 0.1 if time.monotonic() > until else 2.0
+
+    assert blank_ms(SimpleNamespace(), on_device=False, length=1, host_blanks=blanks) == pytest.approx(0.1)
