@@ -69,7 +69,7 @@ def without_figures(text: str) -> str:
 
 def test_results_are_those_of_the_command_line(bench: Bench) -> None:
     paths = ["double", "elsewhere/unknown.py"]
-    printed = bench.run(*paths, "--every-block", "--author", "ada", "--json", "-").records
+    printed = bench.run(*paths, "--every-block", "--rerun", "--author", "ada", "--json", "-").records
     found = judge(paths, every_block=True, author="ada", reference=["problems"], device="cpu")
     assert len(found) == len(printed) == 6
 
