@@ -35,7 +35,7 @@ def test_of_several_models_one_has_to_be_named() -> None:
         choose([ONE, TWO, OLD], "auto", None)
     assert choose([ONE, TWO, OLD], "cuda", "h200").nodes == (ONE, TWO)
     assert choose([ONE, TWO, OLD], "auto", "A100").nodes == (OLD,)
-    with pytest.raises(ClusterError, match="choose one by --device-kind"):
+    with pytest.raises(ClusterError, match="choose one with --device-kind"):
         choose([ONE, OLD], "auto", "nvidia")
     with pytest.raises(ClusterError, match=r"no device with 'B300' in its name; it has 1 × NVIDIA A100-SXM4-80GB, 2 × NVIDIA H200"):
         choose([ONE, OLD], "auto", "B300")
