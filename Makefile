@@ -33,7 +33,7 @@ help:
 	@echo "make demo      judge a dozen shipped submissions, print the leaderboard"
 	@echo "make demo-all  judge all of submissions/ (several minutes)"
 	@echo "make test      the quick tests: units, and a few submissions through every stage"
-	@echo "make gpu-test  the tests that need one"
+	@echo "make gpu-test  the tests that need a GPU"
 	@echo "make lint      ruff: rules and format        make format  apply the format"
 	@echo "make types     mypy"
 	@echo "make check     lint, types and all tests that need no GPU"
@@ -46,7 +46,7 @@ demo: $(VENV)/installed
 	@$(RUN) -m db leaderboard --all
 	@echo
 	@echo "The results are in assay.db. What to try next:"
-	@echo "  $(VENV)/bin/assay show 1           all that is known of evaluation 1"
+	@echo "  $(VENV)/bin/assay show 1           all facts about evaluation 1"
 	@echo "  $(VENV)/bin/assay failures         how many failed, by cause, and what to do"
 	@echo "  $(VENV)/bin/assay judge PATH...    judge submissions of your own: README.md says what they look like"
 	@echo "  make demo-all                 judge all of submissions/"

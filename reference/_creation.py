@@ -17,7 +17,7 @@ class CreationError(ValueError):
 def create(name: str, folder: Path) -> Path:
     """Write the template as `folder`/NAME.py; a missing folder is made. Raises CreationError."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise CreationError(f"{name!r} is no name for a problem: small letters, digits and _, a letter first")
+        raise CreationError(f"{name!r} is not a valid name: use small letters, digits and _, a letter first")
     path = folder / f"{name}.py"
     known = discover()
     if name in known and known[name].parent != folder.resolve():

@@ -172,7 +172,7 @@ def _details(checked: "Checked | Broken") -> RenderableType:
     if admission.passed:
         rows.add_row(Text("passed"), cell(", ".join(admission.passed)))
     if "trivial_answer" in admission.passed:
-        rows.add_row(Text("no answer by"), cell(f"{', '.join(ANSWERS)} ({DRAWS} draws)"))
+        rows.add_row(Text("rejects"), cell(f"{', '.join(ANSWERS)} ({DRAWS} draws)"))
     for finding in admission.findings:
         rows.add_row(Text(finding.check, style="red"), cell(finding.message))
     for check in dict.fromkeys(finding.check for finding in admission.findings):

@@ -1,4 +1,4 @@
-"""One line on what is computed; more on why the inputs are drawn as they are, where that is not plain."""
+"""One line: what the problem computes. If not obvious, also why the inputs are random in this way."""
 
 import torch
 from torch import nn
@@ -9,26 +9,26 @@ columns = 8192
 
 ASSAY = {
     "description": "One line for tables",
-    # What counts is `full`: longer than a launch takes, and several times smaller than the GPU's memory. `small` has odd sizes and
-    # runs in a second on a laptop. A case sets constants after the file has been executed.
+    # `full` is ranked: a call takes longer than a launch, and data fits several times into GPU memory. `small` has odd sizes and
+    # takes a second on a laptop. The judge sets a case's constants after the file has run.
     "cases": {"full": {}, "small": {"rows": 37, "columns": 771}},
-    # What no answer can do without. `reads`: positions of forward()'s arguments and names of parameters, or "all". When in doubt, less.
+    # The least work of a right submission. `reads`: positions of forward()'s arguments, names of parameters, or "all".
     "floor": {"reads": "all", "operations": "rows * columns"},
-    # An answer has to be right for inputs of every distribution, not only for what get_inputs() draws.
+    # "any": a submission must be right on every input distribution, not only on that of get_inputs().
     "inputs": "any",
-    # Row i of every output depends on row i of every input tensor alone. Leave it out where that is not so.
+    # Row i of every output depends only on row i of each input tensor. If not, delete this line.
     "rows_independent": True,
-    # May be left out, like all of the above:
-    # "dtype": "float16",                   what floating-point inputs and parameters are cast to
-    # "tolerance": 2.0,                     factor on the bound that errors are held against; or {"float16": 2.0}, 1 in other types
-    # "without": {"ties": "the reason"},    distributions of inputs that leave the problem without one right answer
+    # More keys. All keys are optional:
+    # "dtype": "float16",                   type of floating-point inputs and parameters
+    # "tolerance": 2.0,                     factor on the allowed error; or {"float16": 2.0}, which leaves other types at 1
+    # "without": {"ties": "the reason"},    distributions for which several outputs are right
 }
 
 
 class Model(nn.Module):
     def __init__(self, columns: int) -> None:
         super().__init__()
-        # Drawn, so that an answer that leaves the parameter out is wrong.
+        # Random, so that a submission without this parameter is wrong.
         self.scale = nn.Parameter(1.0 + 0.25 * torch.randn(columns))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -37,7 +37,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    """Arguments of forward(), drawn anew for every call: name no device and set no seed."""
+    """Arguments of forward(), new for every call. They name no device and set no seed."""
     return [torch.randn(rows, columns)]
 
 

@@ -149,7 +149,7 @@ class Client(_Base):
         return self._run(flows.cancel(public_id, self.settings))
 
     def evaluations(self, *, state: str | None = None, problem: str | None = None, limit: int = 20) -> list[Evaluation]:
-        """Your own evaluations, up to so many, newest first. state: queued, claimed, done or cancelled. Raises ServiceError."""
+        """At most `limit` of your evaluations, newest first. state: queued, claimed, done or cancelled. Raises ServiceError."""
         return self._run(flows.evaluations(state, problem, limit, self.settings))
 
     def problems(self) -> list[Problem]:

@@ -199,7 +199,7 @@ def cancel(public_id: str, settings: Settings) -> Flow[Evaluation]:
 
 
 def evaluations(state: str | None, problem: str | None, limit: int, settings: Settings) -> Flow[list[Evaluation]]:
-    """Your own evaluations, up to so many, newest first. Raises ServiceError."""
+    """At most `limit` of your evaluations, newest first. Raises ServiceError."""
     query = {name: value for name, value in (("state", state), ("problem", problem)) if value is not None}
     found: list[Evaluation] = []
     while len(found) < limit:

@@ -203,7 +203,7 @@ def test_retry_after_is_obeyed_as_a_number_and_as_a_date() -> None:
     ("reply", "said", "hopeless"),
     [
         (refuses(429, "slow down", Retry_After="60"), r"429 slow down; given up after 1 tries", False),
-        (Reply(b"{"), r"the answer is no JSON: '\{'; so it did 3 times", False),
+        (Reply(b"{"), r"the answer is no JSON: '\{' \(3 such answers\)", False),
         (refuses(400, "context length exceeded"), "400 context length exceeded", False),
         (refuses(401, "no key"), "The endpoint wants a key: set a key in", True),
         (refuses(404, "no such model"), "and the model's name", True),

@@ -17,7 +17,7 @@ from web.service.answers import ErrorBody
 
 MAX_DETAILS = 20
 MAX_ERRORS = 1000
-"""With more errors than this, only their number is told."""
+"""Beyond this many, the answer has only the number."""
 MAX_PLACE = 200
 """Maximum characters of a field's name in a message; the caller may have invented it."""
 DATABASE_PAUSE_S = 5

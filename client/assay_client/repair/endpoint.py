@@ -106,7 +106,7 @@ class Endpoint:
                         raise self._refused(answer.status_code, why)
                     retry_after_s = _retry_after_s(answer.headers.get("Retry-After"))
             if malformed >= MALFORMED_TRIES:
-                raise EndpointError(f"{why}; so it did {malformed} times")
+                raise EndpointError(f"{why} ({malformed} such answers)")
             pause_s = self.asking.patience.pause_s(retry_after_s, tries)
             if waited_s + pause_s > self.asking.patience.total_s:
                 raise EndpointError(f"{why}; given up after {tries + 1} tries and {waited_s:.0f} s of pauses")

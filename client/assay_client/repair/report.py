@@ -13,7 +13,7 @@ class Row:
     repairs: int
     solved: int
     chains: int
-    """Chains that got so far: solved by then, or with so many answers judged."""
+    """Chains with this many repairs judged, or solved with fewer."""
 
     @property
     def share(self) -> float:

@@ -1,4 +1,4 @@
-"""How many evaluations a run is to come to."""
+"""The number of evaluations a run expects."""
 
 import sqlalchemy as sa
 from alembic import op

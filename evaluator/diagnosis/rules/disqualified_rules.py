@@ -126,7 +126,7 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
     witnesses = len(timing.candidate.single_ms) + len(timing.candidate.burst_ms) + timing.unflushed_bursts
     if timing.unflushed > UNFLUSHED_SHARE * timing.calls or timing.unflushed_bursts > UNFLUSHED_SHARE * witnesses:
         calls = timing.unflushed + timing.unflushed_bursts
-        message = f"the worker did not flush the L2 cache before {calls} calls, as it was told to"
+        message = f"the worker skipped the required flush of the L2 cache before {calls} calls"
         return Verdict(Category.TIMING_TAMPERING, message)
     if _with_others(evidence):
         return None

@@ -135,7 +135,7 @@ def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor]
 
 
 REFERENCE_ERRORS = 2.0
-"""Elsewhere, the reference's error is taken to be at most this many times its largest error in the rounds."""
+"""In timed calls, the judge assumes the reference errs at most this many times as much as in the rounds."""
 
 
 def is_near_reference(

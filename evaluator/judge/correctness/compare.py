@@ -57,7 +57,7 @@ class Rules:
     gross: bool = False
     """Whether an element beyond the tolerance is wrong only if its error is also gross."""
     may_overflow: bool = False
-    """Whether an element that is NaN or infinite is not wrong, where gross errors decide."""
+    """Whether NaN and infinite elements pass if only gross errors decide."""
 
 
 class Comparison:

@@ -22,7 +22,7 @@ BLOCKS_S = 0.2
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
 IN_A_ROW, PAUSE_S = 6, 0.01
-"""After so many empty blocks on the CPU there is a pause, so that no burst of other load lengthens all of them."""
+"""After IN_A_ROW empty blocks on the CPU, the judge pauses: one burst of other load can't lengthen all."""
 EMPTY_KERNEL_MS = 0.00065
 """Time of an empty kernel by CUPTI, on an H200."""
 

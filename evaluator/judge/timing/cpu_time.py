@@ -63,7 +63,7 @@ class CpuTime:
         used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
     def answered(self, called_at_ms: float | None = None, took_ms: float = 0.0) -> None:
-        """Count from now on the CPU time that the program uses after its reply, or to reveal an output. The call took `took_ms`; before it
+        """Start to count the CPU time after the reply, or for the reveal of an output. The call took `took_ms`; before it
         the process had used `called_at_ms`.
 
         The operating system counts a running thread's time only when the thread leaves its core, or every few milliseconds. On a busy

@@ -45,7 +45,7 @@ BRIEF_COUNTS = 7, 5, 3
 """Maximum single calls, bursts, and bursts without flushes in one of several cases."""
 KERNEL_CALLS = 3
 KERNELS_S = 0.3
-"""Time after which no further call begins in which each kernel is timed."""
+"""After this time, no further call with timed kernels begins."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of each of these requests. It has no consequence, so it must not hold the device for long."""
 CHECKED = 4

@@ -1,4 +1,4 @@
-"""The statistic of the samples that is a side's time: on one core the lower quartile, if no work can be missing from it; else the median.
+"""Chooses the statistic of a side's samples: on one core the lower quartile, if no work can be missing from it; else the median.
 
 Other programs lengthen samples on a CPU, and never shorten them. So the lower quartile differs less between evaluations than the median.
 But a submission that defers the work of every third call would have a low quartile and an honest median. On one core, the operating

@@ -10,7 +10,7 @@ MIN_CALLS = 30
 MIN_BLOCKS = 15
 """Minimum calls, and minimum blocks of several calls, for a confidence interval."""
 ENOUGH_S = 1.0
-"""With this many done, stop after ENOUGH_S seconds, even if the interval is wide."""
+"""After MIN_CALLS and MIN_BLOCKS, stop at ENOUGH_S, even if the interval is wide."""
 BRIEF_S = 0.15
 BRIEF_BLOCKS = 8
 """ENOUGH_S and MIN_BLOCKS in one of several cases."""

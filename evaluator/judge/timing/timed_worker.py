@@ -25,7 +25,7 @@ from evaluator.worker.protocol import Message, ProtocolError
 SPIN_S = 0.1
 """How long the judge waits awake for a reply on a GPU machine. On the CPU that would take a core from the submission."""
 MOST_PATIENCE_S = 0.5
-"""Time limit for enqueueing calls behind the gate: twice the last time, but from SPIN_S to this."""
+"""Limit for enqueueing behind the gate: twice the last time, at least SPIN_S, at most this."""
 MAX_REASON_CHARS = 500
 
 

@@ -52,12 +52,12 @@ RULES: dict[str, Rule] = {
     "a flush that was left out": (
         {**KERNEL, "timing": timing().model_copy(update={"unflushed": 2})},
         Category.TIMING_TAMPERING,
-        "did not flush the L2 cache before 2 calls",
+        "skipped the required flush of the L2 cache before 2 calls",
     ),
     "single calls and bursts without their flush": (
         {**KERNEL, "timing": witnessed(bursts_ms=(1.0,) * 8, unflushed_bursts=1)},
         Category.TIMING_TAMPERING,
-        "did not flush the L2 cache before 1 calls",
+        "skipped the required flush of the L2 cache before 1 calls",
     ),
     "a burst of many whose flush was spoilt": ({**KERNEL, "timing": witnessed(bursts_ms=(1.0,) * 9, unflushed_bursts=1)}, Category.OK, ""),
     "less than the talk varies by, without the gate as with it": (
@@ -99,7 +99,7 @@ RULES: dict[str, Rule] = {
     "a flush that was left out on a device on which others were": (
         {**GPU, "timing": timing().model_copy(update={"unflushed": 2}), "conditions": ConditionsEvidence(shared=True)},
         Category.TIMING_TAMPERING,
-        "did not flush the L2 cache before 2 calls",
+        "skipped the required flush of the L2 cache before 2 calls",
     ),
     "a fifth of a long call": ({**KERNEL, "timing": timing(1.0, 0.2)}, Category.OK, ""),
     "less time than claimed": ({**KERNEL, "timing": timing(1.0, -3.0)}, Category.OK, ""),

@@ -1,1 +1,1 @@
-"""The inputs of the rounds: what they are like, how they are changed, and which of them decide."""
+"""Inputs of the correctness rounds: their structure, their changes, and which rounds decide."""

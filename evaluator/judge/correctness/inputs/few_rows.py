@@ -1,11 +1,11 @@
-"""Changes to a few values of random inputs, which no sample of these shows.
+"""Changes a few values of random inputs: too few for a sample to find.
 
-`rows` makes a few rows of new inputs smaller, and changes the signs of a few runs of elements. `outliers` makes a few elements of the last
-inputs large, where they are. `runs` changes a few runs there instead, where an output overflows from outliers. So a submission fails that
-looks at some values to tell the problem's own inputs from others, that estimates a sum from some of its terms, or that keeps something of
-an input for as long as some values stay the same. To be sure to see an outlier, it has to read everything.
+`rows` makes a few rows of new inputs smaller, and changes the signs of a few runs of elements. `outliers` makes a few elements of the
+previous inputs large, in place. If an output overflows from outliers, `runs` changes a few runs in place instead. A submission fails
+if it recognises the problem's own inputs by some values, estimates a sum from some of its terms, or reuses a result while some values
+stay the same. Only a submission that reads every element surely sees an outlier.
 
-All three only multiply, as `signs` and `scaled` do, and change no input that those leave as it is.
+All three only multiply. They change only inputs that `signs` or `scaled` may change.
 """
 
 import copy
@@ -26,26 +26,25 @@ from evaluator.worker.structure import tensors_of
 
 ROWS, RUNS, OUTLIERS = "rows", "runs", "outliers"
 SHARE = 64
-"""One in so many rows is changed, and at least one."""
+"""One row in SHARE is changed, but at least one."""
 MOST_ROWS = 8
-"""Most rows of one dimension that are changed. Each takes a kernel of its own."""
+"""Maximum changed rows per dimension. Each needs a kernel launch."""
 LEAST_ROWS = 8
-"""A tensor with fewer rows has none changed: one would be much of it."""
+"""Tensors with fewer rows are not changed: one row is a large share."""
 OCTAVES = (0.2, 1.5)
-"""A row is divided by two to the power of a number between these: its values stay within the range of the other rows, and some of them
-alone do not show it."""
+"""A row is divided by 2**U(0.2, 1.5): its values stay within the range of the other rows, so a few values do not show the change."""
 RUNS_OF_EACH = 4
 RUN_SHARE, LONGEST_RUN = 128, 64
-"""A run has this share of the last dimension's elements, but no more than so many: few of them are in a sample, and a product of 16,384
-terms changes by an eighth."""
+"""A run has 1/RUN_SHARE of the last dimension's elements, at most LONGEST_RUN: a sample has few of them, and a product of 16,384 terms
+changes by an eighth."""
 ENERGY = (0.5, 2.0)
-"""The outliers of a row have together this many times the row's sum of squares."""
+"""The outliers' sum of squares is the row's, times a number in this range."""
 OUTLIER_SHARE = 256
-"""One in so many elements of a row becomes an outlier at the most, and one at the least."""
+"""At least one element of a row becomes an outlier, at most one in OUTLIER_SHARE."""
 SPREAD = 0.5
-"""From the smallest outlier of a row to the largest, in parts of their mean: equal ones would tie for the maximum."""
+"""Range of a row's outliers, as a share of their mean: equal ones would tie for the maximum."""
 LARGEST_OUTLIER = 256.0
-"""In root mean squares of the row. Activations of language models have such elements."""
+"""Maximum, as a multiple of the row's RMS. Language models have such activations."""
 LARGEST_HALF = 128.0
 """The largest outlier in float16, whose numbers end at 65504: squares stay below that."""
 
@@ -56,7 +55,7 @@ class FewRows(list[Any]):
     """Arguments of which a few values were changed."""
 
     def __init__(self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = ()) -> None:
-        """`first`: the indices of dimension 0 that hold changed rows or elements, unless all do. `written`: what can be undone."""
+        """first: indices of dimension 0 with changed elements; empty if all have. written: changes that can be undone."""
         super().__init__(arguments)
         self.first = tuple(first)
         self._written = list(written)
@@ -78,7 +77,7 @@ _Written = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class FewChanges:
-    """All these changes to a case's inputs, where they may be multiplied, and the problem is not without `scaled` or `signs`."""
+    """The changes that a case allows: its inputs may be multiplied, and `without` does not list `scaled` or `signs`."""
 
     def __init__(self, case: ProblemCase, device: torch.device) -> None:
         """Raises ProblemError."""
@@ -88,12 +87,12 @@ class FewChanges:
         may_scale = "scaled" not in without and bool(kinds & {Kind.FREE, Kind.POSITIVE})
         may_flip = "signs" not in without and Kind.FREE in kinds
         self.names: tuple[str, ...] = (*((ROWS, OUTLIERS) if may_scale else ()), *((RUNS,) if may_scale or may_flip else ()))
-        """The changes that there are."""
+        """Names of the changes."""
         self._structure = structure
         self._flips = self._flips_beside_rows = may_flip
 
     def only(self, shown: Collection[str]) -> "FewChanges":
-        """A copy with only the changes of these names, for which a right answer has been seen. Without `signs`, small rows keep theirs."""
+        """A copy with only these changes, which the rounds passed. If `signs` is not among them, smaller rows keep their signs."""
         fewer = copy.copy(self) if "signs" in shown else self.keeping_signs()
         fewer.names = tuple(name for name in self.names if name in shown)
         return fewer
@@ -106,7 +105,7 @@ class FewChanges:
 
     @property
     def in_place(self) -> str:
-        """The strongest change that is made to the last inputs, where they are; empty for none."""
+        """Name of the strongest change to the previous inputs, in place; empty if none."""
         return next((name for name in (OUTLIERS, RUNS) if name in self.names), "")
 
     def changed(self, name: str, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
@@ -120,14 +119,14 @@ class FewChanges:
         return with_changed_runs(smaller, seed, self._structure) if self._flips_beside_rows else smaller
 
     def either(self, arguments: Sequence[Any]) -> list[Any]:
-        """New inputs with smaller rows or with the strongest change of elements, at random; as they are where there is no change."""
+        """Make some rows smaller, or make the strongest change in place, at random. Unchanged if no change is allowed."""
         names = [name for name in (ROWS, self.in_place) if name in self.names]
         return self.changed(_random.choice(names), arguments) if names else list(arguments)
 
 
 def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
-    """Inputs with a few rows of each tensor made smaller, in place where possible; as they are where none may change. Rows are those of
-    each dimension, and of the first few dimensions together."""
+    """Make a few rows of each tensor smaller, in place if possible. Unchanged if none may change. Rows are slices along each
+    dimension, and along the first few dimensions together."""
     drawn, first = random.Random(seed), set[int]()
 
     def change(tensor: torch.Tensor, _: Kind) -> bool:
@@ -147,8 +146,8 @@ def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStruc
 
 
 def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None, *, flips: bool = True) -> list[Any]:
-    """Change a few runs of neighbouring elements, in place where possible: other signs if it `flips`, otherwise and where inputs are
-    positive half the value. Outliers of an earlier change are removed. Return the arguments."""
+    """Change a few runs of neighbouring elements, in place if possible. `flips`: negate them. Otherwise, and if inputs are positive,
+    halve them. Remove outliers of an earlier change first. Return the arguments."""
     if isinstance(arguments, FewRows):
         arguments.remove_outliers()
     drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
@@ -208,8 +207,8 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random, generator: torch.Ge
 
 
 def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:
-    """The tensor as rows: of its first dimension, of its first two together, and so on; then of each further dimension by itself. Each
-    with how many rows an index of dimension 0 has; None where a row belongs to all."""
+    """Views as rows: along dimension 0, along the first two dimensions together, and so on; then along each further dimension. With
+    each, the number of rows per index of dimension 0; None if a row spans all indices."""
     for count in range(1, max(tensor.dim(), 2)):
         yield tensor.view(math.prod(tensor.shape[:count]), -1), math.prod(tensor.shape[1:count])
     for dimension in range(1, tensor.dim()):
@@ -219,7 +218,7 @@ def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:
 def _changed(
     arguments: Sequence[Any], structure: InputStructure | None, change: Callable[[torch.Tensor, Kind], bool]
 ) -> tuple[list[Any], bool]:
-    """Arguments whose inputs were given to `change` where their elements may be multiplied; and whether one was changed."""
+    """Apply `change` to each input that may be multiplied. Return the arguments, and whether one was changed."""
     tensors = [tensor for _, tensor in tensors_of(list(arguments))]
     kinds = structure.kinds if structure else (Kind.FREE,) * len(tensors)
     tied = structure.tied if structure else frozenset[int]()

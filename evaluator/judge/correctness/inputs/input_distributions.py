@@ -55,7 +55,7 @@ def _scaled(tensor: torch.Tensor, generator: torch.Generator) -> None:
 
 
 def _scaled_lines(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    """Multiply each row likewise. A vector is one line, so its order stays."""
+    """Multiply each row by one number. A vector counts as one row."""
     if tensor.dim() > 1:
         _scaled_rows(tensor, generator)
     else:

@@ -34,7 +34,7 @@ class Kind(Enum):
 
     FREE = "its elements may change one by one"
     POSITIVE = "it may be multiplied by positive numbers"
-    SORTED = "its rows may be multiplied by positive numbers, a row by one"
+    SORTED = "each row may be multiplied by one positive number"
     SYMMETRIC = "it may be multiplied from both sides by the same diagonal matrix"
     FIXED = "it stays as it is"
 

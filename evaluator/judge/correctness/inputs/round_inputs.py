@@ -1,11 +1,11 @@
-"""Which rounds decide about an answer, and the inputs of each.
+"""Plans the correctness rounds, and makes their inputs.
 
-What get_inputs() draws decides, at the bound of the output's precision. Changes that only multiply (`signs`, `scaled`) decide by gross
-errors, and so do those of few values, which nobody can tell from own draws (`rows`, `runs`). Where the problem declares `"inputs": "any"`,
-or strict inputs are asked for, every distribution decides. Otherwise the others only report.
+On unchanged inputs of get_inputs(), the tolerance decides. On multiplied inputs (`signs`, `scaled`), and on inputs with a few changed
+values (`rows`, `outliers`, `runs`), only gross errors decide. If the problem declares `"inputs": "any"`, or with --strict-inputs, every
+distribution decides. Otherwise the other distributions only report.
 
-A changed draw is left out where the reference raises, or has NaN or infinity where it has none for the problem's own draws. Before
-`scaled` is left out, it is tried with all signs as they are.
+A round is left out if the reference raises on its inputs, or returns NaN, infinity or a constant only there. `scaled` and `rows` are
+first tried again with unchanged signs.
 """
 
 import secrets
@@ -27,17 +27,17 @@ from evaluator.worker.structure import tensors_of
 
 OWN = "own"
 IN_PLACE = (OUTLIERS, RUNS)
-"""Changes to the inputs of the round before, where these are."""
+"""Changes to the previous round's inputs, in place."""
 SCALED = "scaled"
 OWN_DRAWS = 5
-"""The draws as the problem makes them, held to the bound, where other distributions don't decide: a constant passes one draw of a mean over
-random targets with a probability of a quarter."""
+"""Rounds with unchanged inputs, if other distributions don't decide. One is too few: for a mean over random targets, a constant passes it
+with probability 1/4."""
 ANY_DRAWS = 5
-"""The least number of rounds where every distribution decides."""
+"""Minimum rounds if every distribution decides."""
 TYING = ("ties", "shifted", "special")
 """Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
 CONSTANT_SPREAD = 1e-5
-"""An answer whose elements differ from their mean by less than this share of it does not depend on the inputs that were changed."""
+"""An output whose elements differ by at most this share of the largest does not depend on the changed inputs."""
 
 _random = secrets.SystemRandom()
 
@@ -59,7 +59,7 @@ class Draw:
     seed: int
     arguments: list[Any]
     left_out: str = ""
-    """Why no answer is judged by them; empty where one is."""
+    """Why they are not used; empty if they are."""
 
 
 class RoundInputs:
@@ -73,22 +73,22 @@ class RoundInputs:
         self.example = case.inputs(fresh_seed(), device)
         """One of the problem's own draws; set to an empty list when it is needed no more."""
         self.expected = oracle.observe(self.example)
-        """The reference's answer to it, likewise."""
+        """Its reference output; None after that."""
         self._exact = any(is_exact(tensor.dtype) for _, tensor in tensors_of(self.expected))
         self._is_floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(self.example)))
         self._is_finite = _is_finite(self.expected)
         self._constant = {number for number, (_, tensor) in enumerate(tensors_of(self.expected)) if _is_constant(tensor)}
-        """Outputs that have but one value for the problem's own draws, too."""
+        """Numbers of the outputs that are constant on unchanged inputs."""
 
     def forget(self) -> None:
-        """Let go of the example, which may be large."""
+        """Drop the example, which may be large."""
         self.example, self.expected = [], None
 
     @cached_property
     def plans(self) -> list[RoundPlan]:
         """The rounds that decide, in their order: first and last the problem's own distribution, each with the same inputs twice.
 
-        Where only sound changes decide besides, nobody can tell by the number of a call when they come.
+        Unless `"inputs": "any"`, the rounds in between are shuffled: a submission can't predict them.
         """
         if self._case.any_inputs:
             others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
@@ -100,8 +100,8 @@ class RoundInputs:
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
     def brief(self) -> list[RoundPlan]:
-        """The rounds of one of several workloads: the first, and in random order each distribution once, but only one of the sound changes
-        and one of those of a few values."""
+        """The rounds of one of several workloads: the first; then, shuffled, each distribution once, but only one of SOUND and only one
+        that changes a few values."""
         few = (ROWS, *IN_PLACE)
         others = [plan for plan in self.fewest() if plan.distribution not in SOUND]
         for kind in (SOUND, few):
@@ -122,7 +122,7 @@ class RoundInputs:
 
     def _others(self, but: Sequence[str] = (OWN,)) -> list[str]:
         if self._structure is not None and self._oracle.asserts:
-            return []  # the reference would take the judge's own context along
+            return []  # a failed assertion would break the judge's context
         left_out = {*but, *self._case.problem.declaration.without, *(TYING if self._exact else ())}
         names = [name for name in DISTRIBUTIONS if self._is_floating and name not in left_out]
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
@@ -135,8 +135,8 @@ class RoundInputs:
         return tuple(name for name in (ROWS, changes.in_place) if name in changes.names)
 
     def after(self, draw: Draw, plan: RoundPlan) -> Draw | None:
-        """The inputs of a round that changes those of the round before, where these are; None where the plan draws fresh ones. Raises
-        ProblemError, ReferenceFailedError."""
+        """The previous round's inputs, changed in place; None if the plan needs fresh ones. Raises ProblemError,
+        ReferenceFailedError."""
         has_outliers = isinstance(draw.arguments, FewRows) and draw.arguments.has_outliers
         if plan.distribution not in IN_PLACE or (draw.left_out and not has_outliers):
             return None
@@ -163,8 +163,8 @@ class RoundInputs:
         return Draw(seed, arguments, self.why_left_out(arguments) if guarded else "")
 
     def why_left_out(self, arguments: list[Any]) -> str:
-        """Why no answer to inputs that were changed is judged, by the reference's; empty where one is. Raises ReferenceFailedError where
-        memory runs out."""
+        """Why these changed inputs are not used, judging by the reference's output; empty if they are. Raises ReferenceFailedError
+        if memory runs out."""
         try:
             expected = self._oracle.expected(arguments)
         except ReferenceFailedError as error:
@@ -183,7 +183,7 @@ def _is_finite(answer: Any) -> bool:
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:
-    """Whether an answer of several elements has but one value: it can't be told from a constant."""
+    """Whether all of several elements are equal, or nearly so: a constant would pass."""
     if is_exact(tensor.dtype) or tensor.is_complex() or tensor.numel() < 2:
         return False
     least, largest = (float(value) for value in tensor.aminmax())
