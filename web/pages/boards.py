@@ -143,7 +143,7 @@ def leaderboard_page(
     return LeaderboardPage(
         value=shown.every,
         sheet=shown.every,
-        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol")
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol", workloads=True)
         + answer_fields(generalises=generalises, robust=robust),
         every=every,
         reduced_precision=reduced_precision,

@@ -1,5 +1,7 @@
 """The pages about several workloads: of an evaluation and of the ranking by one of them."""
 
+import re
+
 from fastapi.testclient import TestClient
 
 from db.store import Store
@@ -33,6 +35,13 @@ def test_the_leaderboard_ranks_by_a_workload_without_a_problem(store: Store, cli
     assert ranked("case=large&author=bob") == [("softmax", 2, "bob", 4.0)]
     assert ranked("case=large&device=CPU") == []
     assert "Nothing is ranked" not in Seen(client.get("/leaderboard?case=large").text).text
+
+
+def test_only_the_leaderboard_proposes_workloads(store: Store, client: TestClient) -> None:
+    put(store, in_workloads("ada", small=2.0, large=8.0), "of ada")
+    for path in ("/", "/leaderboard", "/evaluations", "/failures"):
+        choices = re.findall(r'<option value="(all|small|large)">', client.get(path).text)
+        assert choices == (["all", "large", "small"] if path == "/leaderboard" else ["all"]), path
 
 
 def test_one_case_has_no_such_picture(store: Store, client: TestClient) -> None:
