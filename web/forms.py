@@ -8,6 +8,7 @@ from sqlalchemy import select
 from db.error import StoreError
 from db.queries.filters import ANSWERS, COLUMNS, Filters
 from db.queries.names import require_known, run_number
+from db.schema.evidence_models import WorkloadRow
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from web.site import Site
@@ -31,9 +32,11 @@ class Field:
     """Example of a value to type."""
 
 
-def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
-    """Form fields for the filters with these names."""
+def fields_of(site: Site, filters: Filters, *names: str, workloads: bool = False) -> tuple[Field, ...]:
+    """Form fields for the filters with these names. With `workloads`, the case's field proposes workloads too."""
     known = site.memory.recall("choices", lambda: _known(site.store))
+    if workloads:
+        known = known | {"case": tuple(sorted({*known["case"], *site.memory.recall("workloads", lambda: _workloads(site.store))}))}
     return tuple(_field(name, getattr(filters, name), known[name]) for name in names)
 
 
@@ -82,3 +85,8 @@ def _known(store: Store) -> dict[str, tuple[str, ...]]:
     with store.read() as connection:
         found = {name: connection.execute(select(column).distinct()).scalars().all() for name, column in columns.items()}
     return {name: tuple(sorted(value for value in values if value)) for name, values in found.items()}
+
+
+def _workloads(store: Store) -> tuple[str, ...]:
+    with store.read() as connection:
+        return tuple(connection.execute(select(WorkloadRow.case).distinct()).scalars())

@@ -143,7 +143,7 @@ def leaderboard_page(
     return LeaderboardPage(
         value=shown.every,
         sheet=shown.every,
-        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol")
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol", workloads=True)
         + answer_fields(generalises=generalises, robust=robust),
         every=every,
         reduced_precision=reduced_precision,
@@ -153,11 +153,14 @@ def leaderboard_page(
 
 
 def places(site: Site, filters: Filters, every: bool = False, reduced_precision: bool = False) -> tuple[LeaderboardRow, ...]:
-    """The places that match. Ranks don't depend on filters, so authors' ranks are computed once."""
+    """The places that match. Ranks don't depend on the author, device and precision, so each case is ranked once for all of these.
+
+    The case itself may be a workload, and a workload is ranked only by name.
+    """
     if filters.problem is not None:
         key = ("leaderboard", filters, every, reduced_precision)
         return site.memory.recall(key, lambda: leaderboard(site.store, filters, every=every, reduced_precision=reduced_precision))
-    everybody = Filters(protocol=filters.protocol)
+    everybody = Filters(case=filters.case, protocol=filters.protocol)
     key = ("leaderboard", everybody, False, reduced_precision)
     rows = site.memory.recall(key, lambda: leaderboard(site.store, everybody, reduced_precision=reduced_precision))
     wanted = filters.columns() | ({} if filters.author is None else {"author": filters.author})

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator.results.category import Category
+from tests.db.queries.test_workload_boards import in_workloads
 from tests.web.service.conftest import GOOD, Desk
 from web.service.http import calls, limits
 from web.service.http.state import Bounds
@@ -374,6 +375,19 @@ def test_problems_and_leaderboard(desk: Desk) -> None:
     assert desk.get("/v1/leaderboard?robust=untested&generalises=untested").json() == {"rows": rows}
     assert desk.get("/v1/leaderboard?robust=yes").json() == desk.get("/v1/leaderboard?generalises=no").json() == {"rows": []}
     assert code_of(desk.get("/v1/leaderboard?robust=perhaps")) == (422, "invalid")
+
+
+def test_the_leaderboard_ranks_by_a_workload(desk: Desk) -> None:
+    desk.store.save(in_workloads("ada", small=2.0, large=8.0), "of ada")
+    desk.store.save(in_workloads("bob", small=5.0, large=4.0), "of bob")
+    for query in ("case=small", "case=small&problem=softmax"):
+        rows = desk.get(f"/v1/leaderboard?{query}").json()["rows"]
+        assert [(row["rank"], row["author"], row["case"], row["speedup"]) for row in rows] == [
+            (1, "bob", "small", 5.0),
+            (2, "ada", "small", 2.0),
+        ]
+    assert [row["author"] for row in desk.get("/v1/leaderboard?case=large&top=1").json()["rows"]] == ["ada"]
+    assert desk.get("/v1/leaderboard?case=huge").json() == {"rows": []}
 
 
 def test_reduced_precision_is_ranked_on_request(desk: Desk) -> None:
