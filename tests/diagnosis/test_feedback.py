@@ -24,7 +24,7 @@ from evaluator.results.evidence import (
     WrongElement,
 )
 from evaluator.results.result import Result
-from tests.db.samples import result
+from tests.db.samples import full_evidence, result
 from tests.diagnosis import evidence as shared
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.diagnosis.notes.test_static_notes import KERNEL, submission
@@ -267,3 +267,10 @@ def test_a_right_answer_is_told_which_other_inputs_break_it() -> None:
     assert "`wide`" not in told and "`special`" not in told
     assert "on other inputs" not in feedback(failing(Category.OK, "", changed_inputs=found[:1]), CODE).text
     assert "on other inputs" not in feedback(failing(Category.WRONG_VALUES, changed_inputs=found), CODE).text
+
+
+def test_a_profile_has_a_section_with_advice() -> None:
+    text = feedback(failing(Category.OK, "", profile=full_evidence().profile), CODE).text
+    assert "\nprofile by Nsight Compute, on the case small:\n  not the evaluation's case: another case\n" in text
+    assert "reads each input 4 times: keep it in registers or shared memory, or fuse kernels" in text
+    assert "profile by" not in feedback(failing(Category.OK, ""), CODE).text

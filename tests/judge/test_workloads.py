@@ -130,6 +130,15 @@ def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Ju
 
 
 @pytest.mark.build
+def test_a_submission_is_built_and_loaded_once_for_all_workloads(in_all: Judge) -> None:
+    tells = "import functools\ntell = functools.cache(lambda what: print(what, flush=True))\ntell('loaded')\n"
+    result = in_all(tells + SUBMISSION.replace("CALL", "tell(x.size(0)) or extension.tanh3(x)"))
+    assert result.category is Category.OK, result.message
+    assert len(result.evidence.builds) == 1
+    assert sorted(result.evidence.stdout.split()) == ["10", "20", "40", "loaded"], "one load has served all sizes"
+
+
+@pytest.mark.build
 def test_own_kernels_have_to_be_used_in_each_workload(in_all: Judge) -> None:
     result = in_all(SUBMISSION.replace("CALL", "extension.tanh3(x)"))
     assert result.category is Category.OK, result.message

@@ -1,10 +1,13 @@
-"""Notes on the time of a right answer: compared with the baseline and the speed of light, and the limits of its launches."""
+"""Notes on the time of a right answer: compared with the baseline and the speed of light, its workloads, and the limits of its launches."""
+
+from collections.abc import Iterator, Sequence
 
 from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
-from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord
+from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord, WorkloadEvidence
 from evaluator.results.figures import percent, rate_text
 from evaluator.results.result import Result
+from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64
@@ -19,32 +22,58 @@ MINOR_SHARE = 0.5
 """If own kernels take less than this share of a call's time, they are not the reason why it is slow."""
 MANY_LAUNCHES = 20
 """Launches per call above which their overhead, some microseconds each, is worth a remark."""
+MAX_WORKLOADS = 3
+"""Maximum number of solved workloads shown, and of unsolved ones. The evidence has all."""
 
 
 def speed_notes(result: Result) -> tuple[str, ...]:
     """Notes, the most important first; none for a result without times."""
     if result.runtime_ms is None or result.baseline_ms is None or result.speedup is None:
         return ()
-    relation = "faster than" if result.speedup >= 1 else "slower than"
-    factor = max(result.speedup, 1 / result.speedup)
-    found = [f"{result.runtime_ms:.4g} ms per call, {factor:.3g} times {relation} the baseline's {result.baseline_ms:.4g} ms"]
-    found += _light(result)
+    timing = result.evidence.timing
+    workloads = timing.workloads if timing is not None else ()
+    where = f"in workload `{workloads[0].case}`, " if workloads else ""
+    found = [_compared(result.runtime_ms, result.baseline_ms, result.speedup), *_workloads(workloads)]
+    found += [f"{where}{note}" for note in _light(result)]
     conditions = result.evidence.conditions
     if conditions is not None and conditions.remark:
         found.append(f"the times may be off: {conditions.remark}")
     if result.speedup < 1:
         found += _launches(result)
-    timing = result.evidence.timing
     if timing is not None:
         host_ms = timing.candidate.host_ms
         if timing.candidate.head_start_ms and host_ms is not None and host_ms > timing.candidate.median_ms:
-            found.append(f"launching takes {host_ms:.3g} ms on the host; outside a benchmark a call takes that long")
+            found.append(f"{where}launching takes {host_ms:.3g} ms on the host; outside a benchmark a call takes that long")
         late = ("until the output arrives", max(timing.deferred_ms, timing.arrives_late_ms))
         if timing.unclaimed_ms > timing.deferred_ms:  # an output that is slow to copy shows in both, and is charged once
             late = ("outside of its claimed times", timing.unclaimed_ms)
         added = (("before the call", timing.ahead_ms), ("after it", timing.background_ms), late)
-        found += [f"{ms:.3g} ms of it are spent {when}" for when, ms in added if ms]
+        found += [f"{where}{ms:.3g} ms of it are spent {when}" for when, ms in added if ms]
     return tuple(found)
+
+
+def _compared(runtime_ms: float, baseline_ms: float, speedup: float) -> str:
+    relation = "faster than" if speedup >= 1 else "slower than"
+    return f"{runtime_ms:.4g} ms per call, {max(speedup, 1 / speedup):.3g} times {relation} the baseline's {baseline_ms:.4g} ms"
+
+
+def _workloads(workloads: Sequence[WorkloadEvidence]) -> Iterator[str]:
+    """What the figures are means of, if there are workloads; the solved ones with the lowest speedups; and the unsolved ones."""
+    if not workloads:
+        return
+    solved = [(speedup_in(each), each.case, each.timing) for each in workloads if each.timing is not None]
+    unsolved = [each for each in workloads if each.timing is None]
+    apart = ", the baseline's time over the solved ones" if unsolved else ""
+    yield f"these figures are geometric means over {len(workloads)} workloads{apart}"
+    solved.sort(key=lambda each: each[0])
+    for speedup, case, timing in solved[:MAX_WORKLOADS]:
+        yield f"workload `{case}`: {_compared(timing.runtime_ms, timing.baseline_ms, speedup)}"
+    if len(solved) > MAX_WORKLOADS:
+        yield f"and {len(solved) - MAX_WORKLOADS} more with higher speedups"
+    for each in unsolved[:MAX_WORKLOADS]:
+        yield f"workload `{each.case}` is unsolved, and counts as {UNSOLVED_SPEEDUP:g} times the baseline's speed: {each.message}"
+    if len(unsolved) > MAX_WORKLOADS:
+        yield f"and {len(unsolved) - MAX_WORKLOADS} more unsolved, which count alike"
 
 
 def _light(result: Result) -> list[str]:
