@@ -82,7 +82,10 @@ def test_every_command_works(tmp_path: Path) -> None:
     assert "batch_size = 64\ndim = 4096\n" in (tmp_path / "small/25_Swish.py").read_text(encoding="utf-8")
     for judged in (command for command in said if " judge " in command):
         assert "2 evaluated: 2 correct" in said[judged]
-    for leaderboard in (".venv/bin/assay leaderboard --db sqlite:///mine.db", ".venv/bin/assay leaderboard --overall --db sqlite:///mine.db"):
+    for leaderboard in (
+        ".venv/bin/assay leaderboard --db sqlite:///mine.db",
+        ".venv/bin/assay leaderboard --overall --db sqlite:///mine.db",
+    ):
         assert "my-model" in said[leaderboard]
     assert "25_Swish" in (tmp_path / "leaderboard.html").read_text(encoding="utf-8")
 

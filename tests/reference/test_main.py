@@ -160,7 +160,13 @@ def test_a_new_problem_is_admitted_as_it_comes(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("Swish", "is not a valid name"), ("class", "is not a valid name"), ("../x", "is not a valid name"), ("softmax", "a shipped problem"), ("old", "there already")],
+    [
+        ("Swish", "is not a valid name"),
+        ("class", "is not a valid name"),
+        ("../x", "is not a valid name"),
+        ("softmax", "a shipped problem"),
+        ("old", "there already"),
+    ],
 )
 def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("kept")
