@@ -54,6 +54,21 @@ SLOW = {
     "client/test_repair.py": 60,
     "client/test_inspect.py": 30,
     "client/test_verifiers.py": 20,
+    "engine/test_local.py": 60,
+    "sandbox/test_nothing_to_steal.py": 50,
+    "judge/test_stages.py": 40,
+    "judge/test_timing_retries.py": 40,
+    "judge/test_declares_nothing.py": 40,
+    "client/test_service.py": 20,
+    "judge/timing/test_gated_calls.py": 20,
+    "judge/timing/test_slow.py": 20,
+    "judge/timing/test_run.py": 10,
+    "judge/test_workloads.py": 10,
+    "engine/test_fork_server.py": 20,
+    "client/test_command.py": 10,
+    "worker/patches/test_own_work.py": 10,
+    "web/test_main.py": 10,
+    "db/output/test_record_schema.py": 10,
 }
 """Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""
 
