@@ -38,7 +38,8 @@ def bound_by_time(evidence: Evidence, share: float, cache_bytes: int) -> OwnWork
     if times is None or not times.calls or light is None or light.bytes_per_s is None or not all(launch.timed for launch in own):
         return None
     library = sum(evidence.device_share(launch) or 0.0 for launch in evidence.launches if not launch.own)
-    rest_s = max(1.0 - library, share) * times.call_ms / times.calls / 1000
+    whole_ms = max(times.call_ms, sum(launch.device_ms for launch in evidence.launches))  # the shares are of this
+    rest_s = max(1.0 - library, share) * whole_ms / times.calls / 1000
     most_bytes = int(rest_s * light.bytes_per_s * WRITE_MARGIN) + cache_bytes
     found = OwnWorkEvidence(time_share=share, written_bytes=most_bytes, answer_bytes=light.written_bytes, is_bound=True)
     return found if found.is_too_little else None

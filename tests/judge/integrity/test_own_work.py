@@ -126,6 +126,12 @@ def test_a_time_too_short_to_write_a_tenth_shows_that_own_kernels_do_too_little(
     assert "at most" in found.words
 
 
+def test_beside_library_kernels_own_ones_have_all_of_their_time() -> None:
+    """Times of kernels that ran in parallel add up to more than the call's."""
+    found = bound_by_time(timed_launches(99.9, 0.1), 0.001, cache_bytes=0)
+    assert found is not None and found.written_bytes == pytest.approx(0.1e-3 * 3e12 * 1.5, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     "evidence",
     [
