@@ -84,17 +84,21 @@ class Oracle:
         candidate: Sequence[torch.Tensor],
         reference: Sequence[torch.Tensor] | None = None,
         nudge: torch.Generator | None = None,
+        *,
+        by_reference: bool = False,
     ) -> Iterator[tuple[int, OutputPiece]]:
         """Pieces of every output, each with the number of its output.
 
         `candidate` and `reference` are the outputs' tensors in order. Without `reference` the model runs. Outputs with a scale for each row
         come in chunks of rows. So do all others if the whole does not fit; then `is_sliced` is true. `nudge` moves inputs by less than
-        their dtype's rounding. Raises ReferenceFailedError.
+        their dtype's rounding. by_reference: the reference's output takes the oracle's place, which may take far longer. Raises
+        ReferenceFailedError.
         """
         late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         for rows, chunk in self._chunks(inputs, candidate):
             known = self._outputs(chunk) if reference is None else [_part(tensor, rows) for tensor in reference]
-            for number, (oracle, expected) in enumerate(zip(self._run(chunk, nudge), known, strict=True)):
+            wide = [widened(tensor, torch.float64) for tensor in known] if by_reference else self._run(chunk, nudge)
+            for number, (oracle, expected) in enumerate(zip(wide, known, strict=True)):
                 if self._carriers or has_row_scale(candidate[number].shape, self._rows_independent):
                     start = rows.start if rows else 0
                     yield number, OutputPiece(start, _part(candidate[number], rows), expected, oracle)

@@ -17,11 +17,12 @@ from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values, overflowing
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
+from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, same_bytes
@@ -72,6 +73,8 @@ class Rounds:
         self._outputs: list[Allocation] = []
         self.distribution = ""
         """Distribution of the current or last round."""
+        self._sampler = Sampler([], [], False)
+        """Of the rows to compare where only some were changed."""
         self.form: Any = None
         """Structure, shapes and dtypes of the output (`output_structure.form_of`)."""
         self.sizes: tuple[int, ...] = ()
@@ -85,8 +88,10 @@ class Rounds:
         draw: Draw | None = None
         while plans:
             plan = plans.popleft()
+            start = time.monotonic()
             draw = (round_inputs.after(draw, plan) if draw else None) or round_inputs.draw(plan)
             evidence = self._round(index, plan, draw)
+            evidence = evidence.model_copy(update={"seconds": round(time.monotonic() - start, 6)})
             if not evidence.passed:
                 self._time_kernels()
             yield evidence
@@ -100,9 +105,8 @@ class Rounds:
 
     def _takes_far_longer(self, arguments: Sequence[Any]) -> bool:
         """Whether the last call, the second one with these arguments, took far longer than the reference."""
-        if self._call_s < SLOW_CALL_S:
-            return False
-        return self._call_s > SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
+        is_slow = self._call_s >= SLOW_CALL_S
+        return is_slow and self._call_s > SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
 
     def _reference_s(self, arguments: Sequence[Any]) -> float:
         start = time.monotonic()
@@ -134,6 +138,7 @@ class Rounds:
         """Allocate memory for outputs, and plan the rounds."""
         round_inputs = RoundInputs(self._case, self._memory.device, self._oracle, strict=self._strict_inputs)
         self.form = form_of(round_inputs.expected)
+        self._sampler = Sampler(round_inputs.example, [tensor for _, tensor in tensors_of(self.form)], self._case.rows_independent)
         self.sizes = tuple(sorted({size for _, tensor in tensors_of(round_inputs.example) for size in tensor.shape}))[:MAX_SIZES]
         round_inputs.forget()
         self._outputs = allocate_outputs(self._memory, self.form)
@@ -194,14 +199,11 @@ class Rounds:
         wrong = next((number for number, figures in enumerate(answer.figures) if figures.wrong), None)
         if answer.category not in OF_VALUES or not values or wide is None or wrong is None:
             return ""
-        if self._case.problem.declaration.compute and (cause := self._broken_rule(wide, values[wrong], wrong, arguments)):
-            return cause
+        if self._case.problem.declaration.compute:
+            dtype = self._oracle.dtype or torch.float64
+            if cause := broken_rule(wide, arguments, values[wrong], wrong, lambda argument: widened(argument, dtype)):
+                return cause
         return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
-
-    def _broken_rule(self, wide: torch.nn.Module, value: torch.Tensor, number: int, arguments: Sequence[Any]) -> str:
-        """The disguise of a wrong answer that avoids the type in which the problem must be computed; empty if there is none."""
-        dtype = self._oracle.dtype or torch.float64
-        return broken_rule(wide, arguments, value, number, lambda argument: widened(argument, dtype))
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """`answer`, or MUTATED_INPUT if the call changed its input."""
@@ -277,9 +279,14 @@ class Rounds:
                 return known
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
-        gross, may_overflow = self._gross, self._may_overflow
-        judged = judge_values(self._case, self._oracle, arguments, values, self.form, pattern, gross=gross, may_overflow=may_overflow)
-        return judged, values
+        told: dict[str, Any] = {"gross": self._gross, "may_overflow": self._may_overflow}
+        sample = self._sampler.holding(arguments.first) if isinstance(arguments, FewRows) else None
+        if sample is not None:
+            some = [sample.of(value) for value in values]
+            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, **told)
+            if judged.category is None:
+                return judged, values
+        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern, **told), values
 
     @property
     def _may_overflow(self) -> bool:

@@ -87,3 +87,9 @@ class Sampler:
         if wanted is not None and wanted not in drawn:
             drawn[_random.randrange(BLOCKS)] = wanted
         return Sample(tuple(drawn))
+
+    def holding(self, rows: Sequence[int]) -> Sample | None:
+        """All blocks with one of these rows, and random others; None for all rows."""
+        wanted = [block for block in self._blocks if any(row in block for row in rows)]
+        others = [block for block in self._blocks if block not in wanted]
+        return Sample((*wanted, *_random.sample(others, BLOCKS))) if wanted and len(others) > BLOCKS else None

@@ -77,6 +77,8 @@ class RoundEvidence(Record):
     outputs: tuple[ErrorFigures, ...] = ()
     cause: str = ""
     """What a wrong output equals, as in `GELU's tanh approximation`; empty if unknown."""
+    seconds: float | None = None
+    """Duration, with the drawing of its inputs."""
 
     @property
     def number(self) -> int:

@@ -1,5 +1,6 @@
 """Some rows of an answer, drawn anew."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
+from evaluator.results.category import Category
+from tests.judge.conftest import Judge
+from tests.judge.sources import forward
 
 
 def test_rows_are_drawn_anew_in_blocks_and_any_row_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +62,55 @@ def test_a_sample_is_judged_by_its_own_rows_and_named_by_their_numbers() -> None
     judged = judge_values(case, oracle, arguments, [wrong.of(answer)], form, sample=wrong)
     assert judged.category is not None
     assert "1 of 240 elements of 8 rows of the output" in judged.message and "first at (33, 7)" in judged.message
+
+
+def test_a_sample_holds_every_changed_row_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 16 * 20)
+    sampler = Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=True)
+    drawn = [sampler.holding([3, 40, 41]) for _ in range(200)]
+    rows = [{row for block in sample.blocks for row in block} for sample in drawn if sample is not None]
+    assert len(rows) == 200
+    assert all({3, 40, 41} <= some and len(some) < 61 for some in rows)
+    assert set().union(*rows) == set(range(61))
+    assert sampler.holding([]) is None  # changes that lie in all rows
+    assert sampler.holding(range(61)) is None
+    assert Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=False).holding([3]) is None
+
+
+def test_a_wrong_row_among_changed_ones_is_found_in_a_sample(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 1)
+    path = tmp_path / "rows.py"
+    path.write_text(
+        """import torch
+ASSAY = {"rows_independent": True}
+rows, columns = 64, 300
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+def get_inputs():
+    return [torch.randn(rows, columns)]
+def get_init_inputs():
+    return []
+"""
+    )
+    right = judge(forward("return torch.softmax(x, 1)"), problem_path=path)
+    assert right.category is Category.NO_CUSTOM_KERNEL, right.message
+    wrong = judge(
+        forward("y, few = torch.softmax(x, 1), x.pow(2).mean(1) < 0.7\nif few.sum() < 9:\n    y[few] = 0\nreturn y"), problem_path=path
+    )
+    assert wrong.category is Category.WRONG_VALUES
+    failed = wrong.evidence.rounds[-1]
+    assert (failed.distribution, failed.outputs[0].elements) == ("rows", 64 * 300)
+
+
+@pytest.mark.parametrize(("error", "category", "asked"), [(0.0, None, False), (1e-3, None, True), (1.0, Category.WRONG_VALUES, True)])
+def test_where_gross_errors_decide_the_oracle_is_asked_about_doubtful_answers_alone(
+    error: float, category: Category | None, asked: bool
+) -> None:
+    case = load(SHIPPED / "softmax.py").instance("small")
+    oracle = Oracle(nn.Linear(30, 20), rows_independent=True)
+    arguments: list[Any] = [torch.randn(40, 30)]
+    answer = oracle.expected(arguments).clone()
+    answer[3, 4] += error
+    judged = judge_values(case, oracle, arguments, [answer], torch.empty(40, 20, device="meta"), gross=True)
+    assert (judged.category, oracle.wide_model is not None) == (category, asked)
