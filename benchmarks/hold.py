@@ -1,4 +1,4 @@
-"""Measures how long one evaluation holds the GPU lock, by stage, and its GPU memory.
+"""Measures how long one evaluation holds the GPU lock, by stage, the share of rounds with a few changed values, and its GPU memory.
 
     python -m benchmarks.hold [SUBMISSION …] [--case full] [--device cuda|cpu] [--repetitions 3] [--json FILE]
 
@@ -27,6 +27,8 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.correctness.inputs.few_rows import ROWS
+from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import SHIPPED
@@ -38,6 +40,7 @@ from evaluator.worker.structure import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
+FEW_CHANGES = (ROWS, *IN_PLACE)
 LONGEST = 6
 """Stages in the table."""
 TIMEOUT_S = 30.0
@@ -57,10 +60,17 @@ class Held:
     """None on the CPU."""
     answer_bytes: int
     """Bytes of the inputs and four outputs."""
+    rounds_s: tuple[tuple[str, float], ...]
+    """Distribution and seconds of each correctness round."""
 
     @property
     def held_s(self) -> float:
         return sum(self.stages_held_s.values())
+
+    @property
+    def few_changes_share(self) -> float:
+        """Share of the held time that the rounds with a few changed values take."""
+        return sum(seconds for distribution, seconds in self.rounds_s if distribution in FEW_CHANGES) / self.held_s
 
 
 class MemoryWatch(threading.Thread):
@@ -117,6 +127,7 @@ def measure(context: JudgeContext, path: Path, case: str) -> Held:
         dict(result.evidence.held_s),
         peak_bytes,
         _answer_bytes(load(problem_path).instance(case)),
+        tuple((one.distribution, one.seconds or 0.0) for one in result.evidence.rounds),
     )
 
 
@@ -141,7 +152,7 @@ def context_of(spec: str) -> Iterator[JudgeContext]:
 
 def table_of(held: Sequence[Held]) -> Table:
     """Medians of each submission's evaluations, with minimum and maximum of the sum."""
-    table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "peak GiB", "of inputs + 4 outputs")
+    table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "few changes", "peak GiB", "of inputs + 4 outputs")
     for name in dict.fromkeys(one.submission for one in held):
         these = [one for one in held if one.submission == name]
         sums = [one.held_s for one in these]
@@ -154,6 +165,7 @@ def table_of(held: Sequence[Held]) -> Table:
             f"{statistics.median(one.calls for one in these):.0f}",
             ", ".join(f"{stage} {stages[stage]:.2f}" for stage in longest),
             f"{statistics.median(sums):.2f} ({min(sums):.2f} – {max(sums):.2f})",
+            f"{statistics.median(one.few_changes_share for one in these):.1%}",
             f"{peak_bytes / 2**30:.1f}" if peak_bytes else "",
             f"{peak_bytes / these[0].answer_bytes:.2f}" if peak_bytes else "",
         )

@@ -22,7 +22,7 @@ class L2Flush:
     def __init__(self, memory: SharedMemory, room_bytes: int, areas: int = 1) -> None:
         """Make up to `areas` areas, as many as fit into `room_bytes`, but at least one. Raises RuntimeError if memory runs out."""
         self.device = memory.device
-        words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
+        words = torch.zeros(max(flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
         self._areas = [memory.allocate(words.nbytes) for _ in range(max(1, min(areas, room_bytes // words.nbytes)))]
         self._shape, self._ordered = words.shape, 0
         self._shown = memory.allocate(8 * len(self._areas))
@@ -62,6 +62,7 @@ class L2Flush:
         return self._shown.view((len(self._areas),), torch.int64)
 
 
-def _flush_bytes(device: torch.device) -> int:
+def flush_bytes(device: torch.device) -> int:
+    """Bytes that a flush writes."""
     l2_bytes = int(torch.cuda.get_device_properties(device).L2_cache_size) if device.type == "cuda" else 0
     return max(FLUSH_FACTOR * l2_bytes, LEAST_FLUSH_BYTES)
