@@ -58,7 +58,7 @@ def judge_values(
         candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross, may_overflow)
     named = [(name, tensor) for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)]
-    if gross and not oracle.is_sliced(arguments, candidate):
+    if gross:
         comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
         measure(oracle, arguments, candidate, comparisons, by_reference=True)
         if not any(comparison.needs_location for comparison in comparisons):
@@ -184,7 +184,7 @@ def measure(
 ) -> None:
     """Find the errors of all outputs, against the oracle or against the reference. Raises ReferenceFailedError."""
     if oracle.is_sliced(arguments, candidate):
-        for number, part in oracle.wide_pieces(arguments, candidate):
+        for number, part in oracle.wide_pieces(arguments, candidate, by_reference=by_reference):
             comparisons[number].weigh(part)
     for number, piece in oracle.pieces(arguments, candidate, by_reference=by_reference):
         comparisons[number].measure(piece)

@@ -9,6 +9,7 @@ from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
+from evaluator.judge.workers.input_buffers import same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
 from evaluator.worker.structure import tensors_of
 
@@ -79,3 +80,11 @@ def copying(
     parts = [sample.parts(view) for view in views]
     gathered = [view.new_empty((len(sample), *view.shape[1:])) for view in views]
     return lambda: [torch.cat(part, out=whole) for part, whole in zip(parts, gathered, strict=True)]
+
+
+def holds(outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], values: Sequence[torch.Tensor]) -> bool:
+    """Whether `outputs` hold exactly these values, in their order in memory."""
+    return all(
+        claim.order is None and same_bytes(allocation.view(value.shape, value.dtype), value)
+        for claim, allocation, value in zip(claims, outputs, values, strict=True)
+    )

@@ -119,10 +119,12 @@ class Oracle:
             self._carriers = find_carriers(self._model, inputs)
         return bool(self._carriers)
 
-    def wide_pieces(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
-        """The oracle's part of every piece. Raises ReferenceFailedError."""
+    def wide_pieces(
+        self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], *, by_reference: bool = False
+    ) -> Iterator[tuple[int, torch.Tensor]]:
+        """The oracle's part of every piece; by_reference: the reference's. Raises ReferenceFailedError."""
         for _, chunk in self._chunks(inputs, outputs):
-            yield from enumerate(self._run(chunk))
+            yield from enumerate(self._outputs(chunk) if by_reference else self._run(chunk))
 
     def _own(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """The inputs, or copies if a call would change them."""

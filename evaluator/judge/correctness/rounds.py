@@ -19,13 +19,13 @@ from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, Draw, RoundInputs, RoundPlan
-from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
-from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
+from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.input_buffers import InputSet, same_bytes
+from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
@@ -74,7 +74,7 @@ class Rounds:
         self.distribution = ""
         """Distribution of the current or last round."""
         self._sampler = Sampler([], [], False)
-        """Of the rows to compare where only some were changed."""
+        """Chooses the rows to compare where only some were changed."""
         self.form: Any = None
         """Structure, shapes and dtypes of the output (`output_structure.form_of`)."""
         self.sizes: tuple[int, ...] = ()
@@ -275,7 +275,7 @@ class Rounds:
         shapes = [tensor for _, tensor in tensors_of(self.form)]
         ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s, release=True)
         if known is not None:
-            if self._is_revealed(known[1], claims):
+            if holds(self._outputs, claims, known[1]):
                 return known
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
@@ -297,10 +297,3 @@ class Rounds:
         sizes = [[tensor.shape for _, tensor in tensors_of(value)] for value in (self._oracle.expected(arguments), self.form)]
         if sizes[0] != sizes[1]:
             raise ReferenceFailedError("the shapes of the reference's output change with the inputs' values")
-
-    def _is_revealed(self, values: Sequence[torch.Tensor], claims: Sequence[ClaimedTensor]) -> bool:
-        """Whether the outputs hold exactly these values."""
-        return all(
-            claim.order is None and same_bytes(allocation.view(value.shape, value.dtype), value)
-            for claim, allocation, value in zip(claims, self._outputs, values, strict=True)
-        )
