@@ -6,7 +6,8 @@
  * vendor's kernels, until `assay_recorder_ablate(0)`.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the caller's address gives the object.
  * Code that looks up the driver's launch function gets this one instead: through the linker (`dlsym`), as in Triton's launchers, and
- * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings. whose_kernel.h decides whose a driver-launched kernel is.
+ * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings and in CuTe DSL's runtime. whose_kernel.h decides whose a
+ * driver-launched kernel is.
  * evaluator/judge/workers/launch_table.py reads the table's layout. launch_clock.h measures launches on request.
  */
 #define _GNU_SOURCE
@@ -500,11 +501,13 @@ static int get_address_v2(const char *name, void **found, int version, uint64_t 
     return code;
 }
 
-/* Whether the code at this address launches for Python code, or is the submission's own. CUDA's runtime asks in this way too, but its
- * launches were already recorded. */
+/* Whether the code at this address launches for Python code, or is the submission's own. CUDA's shared runtime asks in this way too, but
+ * its launches were already recorded. */
 static int asks_for_others(const void *caller) {
     Dl_info who = {0};
-    return is_own(caller) || (dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/"));
+    const char *file = file_at(caller);
+    if (is_own(caller) || (file && is_cute_runtime(file))) return 1;
+    return dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/");
 }
 
 static void *address_getter(void *library, const char *name, const void *caller) {
