@@ -486,19 +486,29 @@ enum { PER_THREAD_FUNCTIONS = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STR
 
 static void *driver_get_address, *driver_get_address_v2; /* likewise */
 
+static void *asked_for(const char *name, void *found, int version);
+
 /* The driver's cuGetProcAddress and its second version. */
 static int get_address(const char *name, void **found, int version, uint64_t flags) {
     typedef int (*get_t)(const char *, void **, int, uint64_t);
     int code = ((get_t)driver_get_address)(name, found, version, flags);
-    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = asked_for(name, *found, version);
     return code;
 }
 
 static int get_address_v2(const char *name, void **found, int version, uint64_t flags, int *status) {
     typedef int (*get_t)(const char *, void **, int, uint64_t, int *);
     int code = ((get_t)driver_get_address_v2)(name, found, version, flags, status);
-    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = asked_for(name, *found, version);
     return code;
+}
+
+/* The function to return for the driver's `found`. CUDA's runtime asks for cuGetProcAddress itself, and then asks that for the others. */
+static void *asked_for(const char *name, void *found, int version) {
+    enum { SECOND = 12000 };
+    if (strcmp(name, "cuGetProcAddress") != 0) return seen_instead(name, found);
+    return version >= SECOND ? instead(found, &driver_get_address_v2, (void *)get_address_v2)
+                             : instead(found, &driver_get_address, (void *)get_address);
 }
 
 /* Whether the code at this address launches for Python code, or is the submission's own. CUDA's shared runtime asks in this way too, but

@@ -49,7 +49,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The recorder, and a folder with a driver, and callers in the places of the submission's, of NVIDIA's bindings, of CuTe DSL's runtime and of PyTorch."""
     folder = tmp_path_factory.mktemp("whose")
     (folder / "cuda" / "bindings").mkdir(parents=True)
-    compiled(folder, "driver.so", ("naming_driver.c",))
+    compiled(folder, "driver.so", ("naming_driver.c",), "-Wl,-Bsymbolic")  # its own functions, as the driver finds them
     for caller in ("own.so", "cuda/bindings/cydriver.so", "libcute_dsl_runtime.so", "libtorch_cuda.so"):
         compiled(folder, caller, ("launch_by_driver.c",))
     return compile_native(RECORDER, folder), folder
@@ -84,7 +84,7 @@ def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[
     [
         *(("own.so", function) for function in ("launch", "launch_together", "launch_asked")),
         *(("cuda/bindings/cydriver.so", function) for function in ("launch", "launch_together", "launch_asked")),
-        *(("libcute_dsl_runtime.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("libcute_dsl_runtime.so", function) for function in ("launch", "launch_asked", "launch_asked_twice")),
         *(("libtorch_cuda.so", function) for function in ("launch", "launch_together")),
     ],
 )
