@@ -46,7 +46,7 @@ def kernel_names(source: str) -> tuple[str, ...]:
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
     """Whether a kernel of this name, launched from the shared object of this path, belongs to the submission with this source.
 
-    Triton, CuPy, Numba and the like launch through the driver, from objects that don't show whose the kernel is. Such a kernel is the
+    Triton and other DSLs launch through the driver, from objects that don't show whose the kernel is. Such a kernel is the
     submission's if the source contains its name, or the function that a DSL names it after. Kernels that torch.compile generates are not,
     nor are those of the DSLs' libraries. whose_kernel.h has the same rules for the launch recorder.
     """

@@ -1,4 +1,4 @@
-/* Decides by its name whose a kernel is. If the driver launches it for Triton, CuPy, Numba and the like, the caller shows little.
+/* Decides by its name whose a kernel is. If the driver launches it for a DSL such as Triton, the caller shows little.
  *
  * Part of launch_recorder.c. A kernel is the submission's own if its name is in the submission's text, or if a DSL names it after one of
  * the submission's functions. Kernels that PyTorch's compiler generates, or that come with PyTorch or a DSL, are not. A kernel of CUB,

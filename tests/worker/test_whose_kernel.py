@@ -46,7 +46,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The recorder, and a folder with a driver, and callers in the places of the submission's, of bindings, of CuTe DSL's runtime and of PyTorch."""
+    """The recorder, and a folder with a driver, and callers in the places of the submission's and others'."""
     folder = tmp_path_factory.mktemp("whose")
     (folder / "cuda" / "bindings").mkdir(parents=True)
     compiled(folder, "driver.so", ("naming_driver.c",), "-Wl,-Bsymbolic")  # its own functions, as the driver finds them
