@@ -12,6 +12,8 @@ from typing import Any
 from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refused, passes_submission
 
 TRACER = "cutlass.base_dsl.dsl"
+OF_OTHERS = ("cutlass.base_dsl", "torch")
+"""Prefixes of the modules whose exceptions tell by themselves what they are about."""
 ERRORS = frozenset(
     (
         *("CuteError", "DSLUserCodeError", "DSLUserCodeRuntimeError", "DSLUserCodeTypeError", "CompilerDiagnosticError"),
@@ -52,7 +54,7 @@ def install(_: Any) -> Callable[[], None]:
             try:
                 return run(*args, **kwargs)
             except Exception as error:
-                if type(error).__module__.startswith((module.__package__, "torch")) or not passes_submission(error.__traceback__):
+                if type(error).__module__.startswith(OF_OTHERS) or not passes_submission(error.__traceback__):
                     raise
                 raise CuteError(f"{type(error).__name__}: {error}") from error
             finally:

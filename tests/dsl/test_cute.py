@@ -116,7 +116,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> type:
             return kernel()
 
     module = types.ModuleType(cute.TRACER)
-    module.__package__ = "cutlass.base_dsl"
     module.BaseDSL = BaseDSL  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, cute.TRACER, module)
     return BaseDSL
