@@ -8,12 +8,14 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Literal, Protocol, TypeVar
 
 log = logging.getLogger(__name__)
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 KERNEL_NAME = "{name}"
+SUBMISSION = "submission.py"
 UNDEFINED_NAME = re.compile(r"^NameError[(:]|\bname '[^']*' is not defined")
 """Python's messages about an undefined name."""
 
@@ -154,6 +156,15 @@ def _functions(template: str, kernel: str) -> list[str]:
 
 def _defines(source: str, function: str) -> bool:
     return bool(function) and re.search(rf"(?<![A-Za-z0-9_])def {re.escape(function)}(?![A-Za-z0-9_])", source) is not None
+
+
+def passes_submission(traceback: TracebackType | None) -> bool:
+    """Whether an exception came through code of the submission: while the DSL traced a kernel, if the traceback begins in the DSL."""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.endswith(SUBMISSION):
+            return True
+        traceback = traceback.tb_next
+    return False
 
 
 Said = TypeVar("Said")

@@ -13,7 +13,7 @@ from pathlib import Path
 from evaluator.dsl.plugin import Dsl
 
 GROUP = "assay.dsl"
-OWN = ("load_inline", "triton", "cupy", "numba", "tilelang")
+OWN = ("load_inline", "triton", "cupy", "numba", "tilelang", "cute")
 """Modules of this package, each with a `DSL`."""
 
 

@@ -4,13 +4,11 @@ import functools
 import re
 import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refused
+from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refused, passes_submission
 
 JIT = "tilelang.jit"
-SUBMISSION = "submission.py"
 _PLACE = re.compile(r"^\s*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
 
 
@@ -34,7 +32,7 @@ def install(_: Any) -> Callable[[], None]:
             try:
                 return compile_kernel(*args, **kwargs)
             except Exception as error:
-                if not (type(error).__module__.startswith("tvm.") or _passes_submission(error.__traceback__)):
+                if not (type(error).__module__.startswith("tvm.") or passes_submission(error.__traceback__)):
                     raise  # the machine lacks something, such as nvcc
                 raise TileLangError(f"{type(error).__name__}: {error}") from error
 
@@ -51,15 +49,6 @@ def compile_error(raised: Raised) -> Refused | None:
     text = next((line.strip() for line in raised.message.splitlines() if line.strip()), "TileLang refuses this")
     category: Fault = "undeclared_identifier" if UNDEFINED_NAME.search(text) else "cuda_compile_error"
     return Refused(text, category, line=int(place["line"]) if place else None)
-
-
-def _passes_submission(traceback: TracebackType | None) -> bool:
-    """Whether the kernel's own code was being traced."""
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename.endswith(SUBMISSION):
-            return True
-        traceback = traceback.tb_next
-    return False
 
 
 DSL = Dsl(

@@ -213,7 +213,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Include only headers of the C++ standard library, CUDA and PyTorch.",
         ),
         cuda_compile_error=(
-            "A kernel does not compile (nvcc, NVRTC, Triton or Numba).",
+            "A kernel does not compile (nvcc, NVRTC or a DSL).",
             "compiler output or exception",
             "Fix the first error in the compiler's output.",
         ),

@@ -6,7 +6,8 @@
  * vendor's kernels, until `assay_recorder_ablate(0)`.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the caller's address gives the object.
  * Code that looks up the driver's launch function gets this one instead: through the linker (`dlsym`), as in Triton's launchers, and
- * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings. whose_kernel.h decides whose a driver-launched kernel is.
+ * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings and in CuTe DSL's runtime. whose_kernel.h decides whose a
+ * driver-launched kernel is.
  * evaluator/judge/workers/launch_table.py reads the table's layout. launch_clock.h measures launches on request.
  */
 #define _GNU_SOURCE
@@ -485,26 +486,38 @@ enum { PER_THREAD_FUNCTIONS = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STR
 
 static void *driver_get_address, *driver_get_address_v2; /* likewise */
 
+static void *asked_for(const char *name, void *found, int version);
+
 /* The driver's cuGetProcAddress and its second version. */
 static int get_address(const char *name, void **found, int version, uint64_t flags) {
     typedef int (*get_t)(const char *, void **, int, uint64_t);
     int code = ((get_t)driver_get_address)(name, found, version, flags);
-    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = asked_for(name, *found, version);
     return code;
 }
 
 static int get_address_v2(const char *name, void **found, int version, uint64_t flags, int *status) {
     typedef int (*get_t)(const char *, void **, int, uint64_t, int *);
     int code = ((get_t)driver_get_address_v2)(name, found, version, flags, status);
-    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = asked_for(name, *found, version);
     return code;
 }
 
-/* Whether the code at this address launches for Python code, or is the submission's own. CUDA's runtime asks in this way too, but its
- * launches were already recorded. */
+/* The function to return for the driver's `found`. CUDA's runtime asks for cuGetProcAddress itself, and then asks that for the others. */
+static void *asked_for(const char *name, void *found, int version) {
+    enum { SECOND = 12000 };
+    if (strcmp(name, "cuGetProcAddress") != 0) return seen_instead(name, found);
+    return version >= SECOND ? instead(found, &driver_get_address_v2, (void *)get_address_v2)
+                             : instead(found, &driver_get_address, (void *)get_address);
+}
+
+/* Whether the code at this address launches for Python code, or is the submission's own. CUDA's shared runtime asks in this way too, but
+ * its launches were already recorded. */
 static int asks_for_others(const void *caller) {
     Dl_info who = {0};
-    return is_own(caller) || (dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/"));
+    const char *file = file_at(caller);
+    if (is_own(caller) || (file && is_cute_runtime(file))) return 1;
+    return dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/");
 }
 
 static void *address_getter(void *library, const char *name, const void *caller) {

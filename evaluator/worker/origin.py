@@ -25,8 +25,9 @@ def is_own(path: str, installed: tuple[str, ...]) -> bool:
     return path.startswith(OWN_PREFIXES) and not path.startswith(installed)
 
 
-LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
-"""Prefixes of libraries that launch their own kernels through the driver; a submission's text can contain their names."""
+LIBRARIES = re.compile(r"libtorch_cuda|libcu(?!te_dsl_runtime)|libnccl")
+"""Beginnings of the names of libraries that launch their own kernels through the driver; a submission's text can contain their names. CuTe
+DSL's runtime launches the submission's."""
 _GENERATED = re.compile(r"triton_[^_]{3}_fused_|triton_$")
 """Names that torch.compile gives to its kernels. Those that it only tries begin with `triton_`, too."""
 _VENDORS = re.compile(r"(?<![A-Za-z0-9_])(?:cub|thrust|cutlass)::")
@@ -45,7 +46,7 @@ def kernel_names(source: str) -> tuple[str, ...]:
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
     """Whether a kernel of this name, launched from the shared object of this path, belongs to the submission with this source.
 
-    Triton, CuPy, Numba and the like launch through the driver, from objects that don't show whose the kernel is. Such a kernel is the
+    Triton and other DSLs launch through the driver, from objects that don't show whose the kernel is. Such a kernel is the
     submission's if the source contains its name, or the function that a DSL names it after. Kernels that torch.compile generates are not,
     nor are those of the DSLs' libraries. whose_kernel.h has the same rules for the launch recorder.
     """
@@ -53,7 +54,7 @@ def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...],
         return is_own(path, installed)
     if _GENERATED.match(name) or _is_of_library(name):
         return False
-    if source and is_named(name, source) and not path.rsplit("/", 1)[-1].startswith(LIBRARIES):
+    if source and is_named(name, source) and not LIBRARIES.match(path.rsplit("/", 1)[-1]):
         return True
     return is_own(path, installed) and not (source and name.startswith("triton_"))
 

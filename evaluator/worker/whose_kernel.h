@@ -1,4 +1,4 @@
-/* Decides by its name whose a kernel is. If the driver launches it for Triton, CuPy, Numba and the like, the caller shows little.
+/* Decides by its name whose a kernel is. If the driver launches it for a DSL such as Triton, the caller shows little.
  *
  * Part of launch_recorder.c. A kernel is the submission's own if its name is in the submission's text, or if a DSL names it after one of
  * the submission's functions. Kernels that PyTorch's compiler generates, or that come with PyTorch or a DSL, are not. A kernel of CUB,
@@ -45,14 +45,24 @@ static const char *base_name(const char *kernel, size_t *length) {
     return kernel + begin;
 }
 
+/* Name of the shared object at this address, without its folder; NULL if there is none. */
+static const char *file_at(const void *caller) {
+    Dl_info who = {0};
+    if (!dladdr(caller, &who) || !who.dli_fname) return NULL;
+    const char *slash = strrchr(who.dli_fname, '/');
+    return slash ? slash + 1 : who.dli_fname;
+}
+
+/* Whether it is CuTe DSL's runtime, which launches the submission's kernels through its own copy of CUDA's runtime. */
+static int is_cute_runtime(const char *file) {
+    return starts_with(file, "libcute_dsl_runtime");
+}
+
 /* Whether it is a library that launches its own kernels through the driver; a submission's text can contain their names. */
 static int is_library(const void *caller) {
     static const char *const libraries[] = {"libtorch_cuda", "libcu", "libnccl"};
-    Dl_info who = {0};
-    if (!dladdr(caller, &who) || !who.dli_fname) return 0;
-    const char *slash = strrchr(who.dli_fname, '/');
-    const char *file = slash ? slash + 1 : who.dli_fname;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; ++i)
+    const char *file = file_at(caller);
+    for (size_t i = 0; file && !is_cute_runtime(file) && i < sizeof libraries / sizeof *libraries; ++i)
         if (starts_with(file, libraries[i])) return 1;
     return 0;
 }

@@ -1,6 +1,6 @@
 # author: assay
 # expect: cuda build_failed/undeclared_identifier | not_evaluated/no_toolchain
-# expect: cpu not_evaluated/no_device
+# expect: cpu not_evaluated/no_device | build_failed/undeclared_identifier
 """Wrong: the kernel multiplies by `steepness`, a name that nothing defines; TileLang finds out at the first call."""
 
 import tilelang

@@ -63,7 +63,7 @@ print(failed_build(raised, SourceMap("a\\nb\\nc", 11)).diagnostics[0].source_lin
     told = done.stdout.splitlines()
     assert told == [
         "/private/weave",
-        "['evaluator.worker.patches.extension', 'evaluator.dsl.triton', 'evaluator.dsl.tilelang', 'weave_assay']",
+        "['evaluator.worker.patches.extension', 'evaluator.dsl.triton', 'evaluator.dsl.tilelang', 'evaluator.dsl.cute', 'weave_assay']",
         "True False False",
         "13",
     ], done.stderr

@@ -32,8 +32,9 @@ def test_folders_of_the_search_path_count_and_the_private_ones_themselves_do_not
     assert installed_folders() == ("/tmp/a-venv/", "/tmp/site/")
 
 
+CUTE = "/opt/site/nvidia_cutlass_dsl/cu13/lib/libcute_dsl_runtime.so"
 OTHERS, LAUNCHER = "/opt/site/cupy_backends/cuda/api/driver.so", "/tmp/triton/abc/cuda_utils.so"
-SOURCE = "import tilelang\ndef bend(x): ...\ndef triton_mine(): ...\n"
+SOURCE = "import tilelang\nimport cutlass.cute as cute\ndef bend(x): ...\ndef triton_mine(): ...\n"
 SOURCE += "# triton_poi_fused_add_0 triton_ cupy_add__float32 _bmm_outer_product_kernel\n"
 
 
@@ -62,6 +63,9 @@ SOURCE += "# triton_poi_fused_add_0 triton_ cupy_add__float32 _bmm_outer_product
         ("triton_poi_fused_add_0", LAUNCHER, False),
         ("cupy_add__float32", OTHERS, False),
         ("_bmm_outer_product_kernel", LAUNCHER, False),
+        ("kernel_cutlass_bend_tensorptrf32generico1_0", CUTE, True),
+        ("kernel_cutlass_bent_tensorptrf32generico1_0", CUTE, False),
+        ("kernel_cutlass_bend_0", "/opt/nvidia/cu13/lib/libcublasLt.so.13", False),
     ],
 )
 def test_kernels_that_the_driver_launches_are_told_by_their_names(name: str, path: str, own: bool) -> None:
@@ -76,6 +80,7 @@ def test_kernels_of_the_runtimes_are_told_by_who_launches_them() -> None:
 def test_a_dsls_forms_of_names_count_where_the_submission_imports_it() -> None:
     assert not is_own_kernel("bend_kernel", OTHERS, "def bend(x): ...", (), by_driver=True)
     assert kernel_names("import torch, tilelang\n")[-2:] == ("{name}_kernel", "{name}_kernel_*")
+    assert kernel_names("import cutlass.cute as cute\n")[-1] == "kernel_cutlass_{name}_*"
     assert "{name}_kernel" not in kernel_names("import torch  # tilelang\n")
 
 

@@ -38,6 +38,7 @@ NAMES = [
     *("bend", "void own::bend<float, 4>(float const*, (anonymous namespace)::tag)", "(anonymous namespace)::bend(float*)"),
     *("submission::bend[abi:v1](Array<float, 1, C>)", "bender", "unbend", "written_at_run_time", "triton_mine", "triton_mm_3"),
     *("bend_kernel", "bend_kernel_1", "bent_kernel", "bend_kernels", "_kernel", "void own::bend_kernel<4>(int)"),
+    *("kernel_cutlass_bend_tensorptrf32generico1_0", "kernel_cutlass_bent_tensorptrf32generico1_0"),
     *("triton_", "triton_poi_fused_add_0", "cupy_add__float32", *triton.DSL.library_kernels[:2]),
     *(name for name in VENDORS if name not in ("", "?")),
 ]
@@ -45,11 +46,11 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The recorder, and a folder with a driver, and callers in the places of the submission's, of NVIDIA's bindings and of PyTorch."""
+    """The recorder, and a folder with a driver, and callers in the places of the submission's and others'."""
     folder = tmp_path_factory.mktemp("whose")
     (folder / "cuda" / "bindings").mkdir(parents=True)
-    compiled(folder, "driver.so", ("naming_driver.c",))
-    for caller in ("own.so", "cuda/bindings/cydriver.so", "libtorch_cuda.so"):
+    compiled(folder, "driver.so", ("naming_driver.c",), "-Wl,-Bsymbolic")  # its own functions, as the driver finds them
+    for caller in ("own.so", "cuda/bindings/cydriver.so", "libcute_dsl_runtime.so", "libtorch_cuda.so"):
         compiled(folder, caller, ("launch_by_driver.c",))
     return compile_native(RECORDER, folder), folder
 
@@ -83,6 +84,7 @@ def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[
     [
         *(("own.so", function) for function in ("launch", "launch_together", "launch_asked")),
         *(("cuda/bindings/cydriver.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("libcute_dsl_runtime.so", function) for function in ("launch", "launch_asked", "launch_asked_twice")),
         *(("libtorch_cuda.so", function) for function in ("launch", "launch_together")),
     ],
 )

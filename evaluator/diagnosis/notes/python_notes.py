@@ -22,7 +22,7 @@ SYNCHRONIZES = frozenset(("cpu", "item", "tolist", "numpy", "synchronize", "nonz
 def no_kernel(parsed: ParsedSubmission) -> Iterator[Note]:
     builds = [call for call in parsed.script.calls if python_reader.makes_kernel(call.name) and call.name != "torch.load"]
     if not builds and not parsed.kernels and not parsed.script.decorated:
-        yield Note(None, "it has no kernel: it neither builds an extension nor defines a function for Triton or Numba")
+        yield Note(None, "it has no kernel: it neither builds an extension nor defines a kernel in a DSL")
 
 
 def never_called(parsed: ParsedSubmission) -> Iterator[Note]:

@@ -260,7 +260,14 @@ def test_strange_python_is_read(code: str) -> None:
 
 @pytest.mark.parametrize(
     "decorator",
-    ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])", "cuda.jit", "numba.cuda.jit(fastmath=True)"],
+    [
+        "triton.jit",
+        "triton.jit(debug=True)",
+        "triton.autotune(configs=[], key=[])",
+        "cuda.jit",
+        "numba.cuda.jit(fastmath=True)",
+        "cute.kernel",
+    ],
 )
 def test_triton_functions_are_seen(decorator: str) -> None:
     script = python_reader.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")

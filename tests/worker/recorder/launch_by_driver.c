@@ -18,6 +18,12 @@ int launch_asked(const char *path, const char *kernel) {  /* as NVIDIA's Python 
     volatile int code = ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuLaunchKernel", &found, 12000, 0, NULL);
     return code ? code : ((launch_t)found)(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) + 0 * code;
 }
+int launch_asked_twice(const char *path, const char *kernel) {  /* as CUDA's runtime finds them */
+    void *get = NULL, *found = NULL;
+    ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuGetProcAddress", &get, 12000, 0, NULL);
+    volatile int code = ((get_t)get)("cuLaunchKernel", &found, 12000, 0, NULL);
+    return code ? code : ((launch_t)found)(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) + 0 * code;
+}
 int finds_nothing(const char *path) {
     void *found = NULL;
     return ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuNothing", &found, 12000, 0, NULL);

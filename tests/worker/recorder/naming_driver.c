@@ -9,5 +9,6 @@ int cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, unsigned gz, un
                               void **a) { ++launched; return 0; }
 int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long flags, int *status) {
     *found = strcmp(name, "cuLaunchKernel") == 0 ? (void *)cuLaunchKernel : NULL;
+    if (strcmp(name, "cuGetProcAddress") == 0 && version >= 12000) *found = (void *)cuGetProcAddress_v2;
     return *found ? 0 : 500;
 }
