@@ -87,7 +87,7 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
     add("--shapes", choices=("own", "others", "strict"), help="test of other shapes (default: the service's)")
     add("--timeout", type=float, metavar="S", help="timeout of one call, in seconds (default: the service's)")
-    add_profile(parser, "profile correct submissions, and show the feedback")
+    add_profile(parser, "profile correct submissions, show the feedback")
     add(
         "--again",
         action="store_const",

@@ -18,7 +18,7 @@ def add_service(parser: argparse.ArgumentParser) -> None:
 
 def add_profile(parser: argparse.ArgumentParser, what: str) -> None:
     """The option to profile with Nsight Compute; None if not given."""
-    parser.add_argument("--profile", action="store_true", default=None, help=f"{what}; needs the token's scope profile")
+    parser.add_argument("--profile", action="store_true", default=None, help=f"{what} (scope profile)")
 
 
 def positive(text: str) -> int:

@@ -49,7 +49,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, default=Path("repair.jsonl"), metavar="FILE", help="file for all attempts (default: %(default)s)")
     add("--case", metavar="NAME", help="shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
-    add_profile(parser, "profile correct responses, and ask for faster ones until the last attempt")
+    add_profile(parser, "profile correct responses, and ask for faster ones")
     add("--json", action="store_true", help="print the table as JSON")
     add_service(parser)
 
