@@ -50,6 +50,7 @@ def submission(answer: str = "x + x", before: str = "pass", header: str = "") ->
     """Source of a submission whose forward() runs the line `before` and returns `answer`."""
     return header + SUBMISSION.format(answer=answer, before=before)
 
+
 HEADERS = {
     "tiles/tiles.hpp": '#pragma once\n#include "ops/map.hpp"\n',
     "tiles/ops/map.hpp": """\

@@ -62,9 +62,7 @@ def test_a_model_repairs_its_answer_by_the_feedback(process: Process, folder: Pa
     assert capsys.readouterr().out == shown.out
 
 
-def test_with_a_profile_a_model_is_asked_for_a_faster_answer(
-    process: Process, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_a_profile_a_model_is_asked_for_a_faster_answer(process: Process, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Model(lambda _: says(RIGHT)) as model:
         command = words(process, model, folder, str(folder / "problems" / "double.py"), "--attempts", "2", "--profile")
         command[command.index(process.token)] = process.make_token("--author", "profiled", "--scope", "read,submit,profile")

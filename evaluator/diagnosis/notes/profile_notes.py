@@ -119,10 +119,11 @@ def _instructions(side: ProfiledSide, light: LightEvidence | None) -> Iterator[s
     if not needed_bytes or issue_ms <= light.light_ms or issue_ms < BUSY * side.duration_ms:
         return
     executed = side.instructions * WARP / needed_bytes
+    allowed = executed * light.light_ms / issue_ms
     yield (
-        f"its own kernels execute {executed:.3g} instructions for each byte that the problem needs: issuing them alone takes {issue_ms:.3g} ms. "
-        f"The speed of light by {light.bound}, {light.light_ms:.3g} ms, leaves time for {executed * light.light_ms / issue_ms:.3g}: "
-        f"{FEWER_INSTRUCTIONS[light.bound]}"
+        f"its own kernels execute {executed:.3g} instructions for each byte that the problem needs: "
+        f"issuing them alone takes {issue_ms:.3g} ms. The speed of light by {light.bound}, {light.light_ms:.3g} ms, "
+        f"leaves time for {allowed:.3g}: {FEWER_INSTRUCTIONS[light.bound]}"
     )
 
 

@@ -122,7 +122,7 @@ BUSY = {"instructions": 4_500_000, "issue_share": 0.9}
     [
         (LIGHT, "execute 1.92 instructions for each byte that the problem needs: issuing them alone takes 0.36 ms"),
         (LIGHT, "by memory, 0.04 ms, leaves time for 0.213: load and store 16 bytes at once"),
-        (LIGHT.model_copy(update={"bound": "arithmetic", "light_ms": 0.18}), "by arithmetic, 0.18 ms, leaves time for 0.96: use tensor cores"),
+        (LIGHT.model_copy(update={"bound": "arithmetic", "light_ms": 0.18}), "0.18 ms, leaves time for 0.96: use tensor cores"),
     ],
 )
 def test_too_many_instructions_are_told_by_the_byte(light: LightEvidence, words: str) -> None:

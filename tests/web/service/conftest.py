@@ -13,8 +13,8 @@ from db.store import Store
 from evaluator.machine.devices import cpu
 from evaluator.problem.catalogue import discover
 from evaluator.results.category import Category
-from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.command_line import header_folder
+from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result
 from tests.web.service.process import Process
 from web.service.http.app import create_app
