@@ -60,11 +60,11 @@ def check_cores(cores: Collection[int], device: "Device") -> None:
 
 def check_headers(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Return the folders' absolute paths. Raises UsageError if one can't be used."""
-    from evaluator.build.header_folders import HeaderFolderError, checked
+    from evaluator.build.header_folders import HeaderFolderError, all_checked
 
     try:
-        return tuple(dict.fromkeys(checked(folder) for folder in folders))
-    except (HeaderFolderError, OSError) as error:
+        return all_checked(folders)
+    except HeaderFolderError as error:
         raise UsageError(f"--headers: {error}") from error
 
 

@@ -110,6 +110,20 @@ def test_every_key_of_a_declaration_is_documented_and_no_other() -> None:
     assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(Declaration.model_fields)
 
 
+def test_the_table_of_problems_is_that_of_their_files() -> None:
+    section = document("problems.md").split("## Problems of language models")[1]
+    rows = dict(re.findall(r"^\| `(\w+)` \| .*? \| ?(.*?) ?\|$", section, re.MULTILINE))
+    assert len(rows) == 10
+    for name, told in rows.items():
+        declared = load(PROJECT / "reference" / f"{name}.py").declaration
+        assert declared.floor is not None
+        assert (declared.dtype or "") in told and ("bfloat16" in told) == (declared.dtype == "bfloat16")
+        assert ("any inputs" in told) == (declared.inputs == "any") and ("`compute`" in told) == (declared.compute is not None)
+        assert ("tolerance" in told) == (declared.tolerance != 1.0)
+        has_operations = declared.floor.operations != "0"
+        assert ("floor" in told) == (declared.floor.reads != "all" or has_operations) and ("¾" in told) == has_operations
+
+
 def test_every_distribution_is_documented() -> None:
     text = document("architecture.md").split("## The rounds")[1].split("## ")[0]
     assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(DISTRIBUTIONS) - {"own"}

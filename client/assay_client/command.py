@@ -20,6 +20,7 @@ from assay_client.terminal import (
     EXIT_JUDGED,
     EXIT_USAGE,
     UsageError,
+    add_profile,
     add_service,
     complain,
     plain,
@@ -86,6 +87,7 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
     add("--shapes", choices=("own", "others", "strict"), help="test of other shapes (default: the service's)")
     add("--timeout", type=float, metavar="S", help="timeout of one call, in seconds (default: the service's)")
+    add_profile(parser, "profile correct submissions, show the feedback")
     add(
         "--again",
         action="store_const",
@@ -115,7 +117,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def submit(client: Client, options: argparse.Namespace) -> int:
     """Submit, follow, and show. If the service refuses a file, report it and go on. Raises UsageError, ServiceError."""
-    how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, timeout_s=options.timeout)
+    how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, profile=options.profile, timeout_s=options.timeout)
     submissions = [read(path, options.problem, how) for path in options.files]
     taken: list[Evaluation] = []
     for path, each in zip(options.files, submissions, strict=True):
@@ -136,7 +138,7 @@ def submit(client: Client, options: argparse.Namespace) -> int:
                 evaluation = client.get(evaluation.id, LOOK_S)
         finally:
             line.clear()
-        say(_record(evaluation) if options.json else _verdict(evaluation))
+        say(_record(evaluation) if options.json else _verdict(evaluation, bool(options.profile)))
         judged += evaluation.judged
     return EXIT_JUDGED if judged == len(submissions) else EXIT_FAILED
 
@@ -197,9 +199,11 @@ class _StatusLine:
         self._shown = ""
 
 
-def _verdict(evaluation: Evaluation) -> str:
-    """The outcome, in one line or a few."""
+def _verdict(evaluation: Evaluation, profiled: bool) -> str:
+    """The outcome, in one line or a few; of a profiled correct submission, with the feedback."""
     result = evaluation.result
+    if result is not None and result.status == "correct" and profiled:
+        return "\n".join((_row(evaluation), *(f"    {plain(line)}" for line in result.feedback.splitlines())))
     if result is None or (result.status == "correct" and result.category == "ok"):
         return _row(evaluation)
     told = [text for text in (result.message, result.hint) if text]

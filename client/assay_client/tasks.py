@@ -22,7 +22,7 @@ The judge says of your answer:
 
 {feedback}
 
-Answer with one Python code block that holds the whole repaired file.
+Answer with one Python code block that holds the whole {better} file.
 """
 PLACE = "{problem}"
 NEEDED = ("class Model", "def get_inputs", "def get_init_inputs")
@@ -113,6 +113,6 @@ def is_solved(evaluation: Evaluation) -> bool:
     return evaluation.result is not None and (evaluation.result.status, evaluation.result.category) == ("correct", "ok")
 
 
-def follow_up(feedback: str) -> str:
-    """The model's next prompt after an answer that was not ok."""
-    return FOLLOW_UP.format(feedback=feedback.strip())
+def follow_up(feedback: str, solved: bool = False) -> str:
+    """The model's next prompt after an answer: for a repaired one, or for a faster one if it was solved."""
+    return FOLLOW_UP.format(feedback=feedback.strip(), better="faster" if solved else "repaired")

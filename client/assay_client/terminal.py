@@ -16,6 +16,11 @@ def add_service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", help="your token (default: ASSAY_TOKEN)")
 
 
+def add_profile(parser: argparse.ArgumentParser, what: str) -> None:
+    """The option to profile with Nsight Compute; None if not given."""
+    parser.add_argument("--profile", action="store_true", default=None, help=f"{what} (scope profile)")
+
+
 def positive(text: str) -> int:
     """A number from 1 on. Raises ArgumentTypeError."""
     if not (text.isdecimal() and int(text)):

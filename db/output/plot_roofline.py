@@ -1,7 +1,7 @@
 """A profile as a roofline: work per byte of device memory, the rate of the work, and the limit of that rate.
 
-Work is the problem's operations, if the problem has any and all kernels of the call were profiled. The peaks are then the judge's own
-measurements. Otherwise work is the warp instructions of each kernel ("An Instruction Roofline Model for GPUs", Ding and
+Work is the problem's operations, if the problem has any and all kernels of the submission's call were profiled. The peaks are then the
+judge's own measurements. Otherwise work is the warp instructions of each kernel ("An Instruction Roofline Model for GPUs", Ding and
 Williams, 2019).
 """
 
@@ -43,6 +43,8 @@ class Roofline:
     points: tuple[Point, ...]
     needed_per_byte: float | None = None
     """Work per byte of a call that moves only the bytes that the problem needs; None for instructions."""
+    missing: tuple[str, ...] = ()
+    """Sides without a point, with the reason."""
 
     @property
     def ridge_per_byte(self) -> float:
@@ -79,7 +81,8 @@ def _of_operations(profile: ProfileEvidence) -> Roofline | None:
     )
     needed_bytes = light.read_bytes + light.written_bytes
     needed = light.operations / needed_bytes if needed_bytes else None
-    return Roofline("operations", light.bytes_per_s, light.operations_per_s, points, needed) if points else None
+    missing = _missing(profile, points, needs_whole_call=True)
+    return Roofline("operations", light.bytes_per_s, light.operations_per_s, points, needed, missing) if points else None
 
 
 def _of_instructions(profile: ProfileEvidence) -> Roofline | None:
@@ -90,7 +93,19 @@ def _of_instructions(profile: ProfileEvidence) -> Roofline | None:
     bytes_per_s = profile.light.bytes_per_s if profile.light and profile.light.bytes_per_s else max(bandwidths, default=None)
     if not points or not peaks or bytes_per_s is None:
         return None
-    return Roofline("instructions", bytes_per_s, max(peaks), points)
+    return Roofline("instructions", bytes_per_s, max(peaks), points, missing=_missing(profile, points, needs_whole_call=False))
+
+
+def _missing(profile: ProfileEvidence, points: tuple[Point, ...], needs_whole_call: bool) -> tuple[str, ...]:
+    """The sides without a point, with the reason. The operations of a part of a call are unknown, so it has no place in the picture."""
+    drawn = {point.side for point in points}
+    return tuple(f"{name}: no point, {_why_missing(side, needs_whole_call)}" for name, side in _sides(profile) if name not in drawn)
+
+
+def _why_missing(side: ProfiledSide, needs_whole_call: bool) -> str:
+    if needs_whole_call and side.partial and side.kernels:
+        return "only part of its call was profiled"
+    return "its bytes or times are unknown"
 
 
 def _longest(side: ProfiledSide) -> list[KernelProfile]:
@@ -145,6 +160,8 @@ def roofline_figure(found: Roofline) -> Any:
         share = point.per_s / found.limit_per_s(point.per_byte)
         label = f"{_label(point)}: {rate_text(point.per_s, unit)}, {share:.0%} of the limit"
         axes.plot([point.per_byte], [point.per_s], _MARKERS[place], color=_COLOURS[point.side], markersize=8, label=label)
+    for reason in found.missing:
+        axes.plot([], [], linestyle="none", label=reason)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel(f"{found.work} per byte of device memory")

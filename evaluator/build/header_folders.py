@@ -24,6 +24,14 @@ def checked(folder: Path) -> Path:
     return whole
 
 
+def all_checked(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The folders with their whole paths, each once. Raises HeaderFolderError."""
+    try:
+        return tuple(dict.fromkeys(checked(folder) for folder in folders))
+    except OSError as error:
+        raise HeaderFolderError(f"{error.filename}: can't be read: {error.strerror or error}") from error
+
+
 def digest(folder: Path) -> str:
     """SHA-256, in hex, of the names and contents of all files below it. Raises HeaderFolderError if there are too many, and OSError."""
     total, content = 0, hashlib.sha256()

@@ -210,7 +210,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         missing_header=(
             "An included header does not exist.",
             "compiler output",
-            "Include only headers of the C++ standard library, CUDA and PyTorch.",
+            "Include only headers of the C++ standard library, CUDA and PyTorch. The judge's `--headers DIR` adds others.",
         ),
         cuda_compile_error=(
             "A kernel does not compile (nvcc, NVRTC or a DSL).",

@@ -16,6 +16,7 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.category import Category
 from evaluator.sandbox import Zygote, best_level
+from tests.command_line import open_to_compilers
 
 HEADER = "#pragma once\nnamespace kittens { template <int N> struct tile { static constexpr int area = N * N; }; }\n"
 SOURCE = '#include "kittens/tile.hpp"\nextern "C" int answer() { return kittens::tile<6>::area; }\n'
@@ -34,9 +35,7 @@ extern "C" int answer() {
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "include/kittens").mkdir(parents=True)
     (tmp_path / "include/kittens/tile.hpp").write_text(HEADER)
-    for parent in (tmp_path, *tmp_path.parents):
-        if os.access(parent, os.W_OK) and parent.stat().st_uid == os.getuid() and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o011)
+    open_to_compilers(tmp_path)
     return tmp_path / "include"
 
 

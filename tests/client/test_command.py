@@ -54,6 +54,15 @@ def test_files_are_handed_in_followed_and_listed(process: Process, folder: Path)
     assert {"service/ada/double/wrong.py", "service/ada/double/answer.md"} <= {each["result"]["submission"] for each in records}
 
 
+def test_a_profile_that_can_not_be_made_is_told_beside_the_verdict(process: Process, folder: Path) -> None:
+    token = process.make_token("--author", "profiler", "--scope", "read,submit,profile")
+    told = assay(process, "submit", "double/answer.md", "double/wrong.py", "--profile", "--token", token, cwd=folder)
+    assert told.returncode == 0, told.stderr
+    right, wrong = told.stdout.split("incorrect/wrong_values")
+    assert "correct/no_custom_kernel" in right and "profile" not in wrong
+    assert "    profile by Nsight Compute: nothing was profiled: it needs an NVIDIA GPU, and this was judged on the CPU" in right
+
+
 def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: Process, folder: Path) -> None:
     ids = [assay(process, "submit", "double/wrong.py", "--no-wait", *words, cwd=folder).stdout.strip() for words in ((), (), ("--again",))]
     assert ids[0] == ids[1] != ids[2] and len(ids[2]) == 32
@@ -67,6 +76,7 @@ def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: 
         (("submit", "double/wrong.py", "--problem", "duoble"), 1, "nearest: double"),
         (("submit", "double/wrong.py", "--token", "assay_nonsense"), 1, "401 unauthorized"),
         (("submit", "double/wrong.py", "--timeout", "0"), 1, "timeout_s"),
+        (("submit", "double/wrong.py", "--profile"), 1, "it needs the scope profile"),
         (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "invalid address"),
         (("submit", "no\x1b[31mne.py"), 2, "no [31mne.py: can't be read"),
         (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; there is double"),

@@ -62,6 +62,18 @@ def test_a_model_repairs_its_answer_by_the_feedback(process: Process, folder: Pa
     assert capsys.readouterr().out == shown.out
 
 
+def test_with_a_profile_a_model_is_asked_for_a_faster_answer(process: Process, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Model(lambda _: says(RIGHT)) as model:
+        command = words(process, model, folder, str(folder / "problems" / "double.py"), "--attempts", "2", "--profile")
+        command[command.index(process.token)] = process.make_token("--author", "profiled", "--scope", "read,submit,profile")
+        assert main(command) == 0
+        (_, second) = model.calls
+    assert told(capsys.readouterr().out) == [(0, 1, 1), (1, 1, 1)]
+    told_model = second["messages"][2]["content"]
+    assert "verdict: correct/ok" in told_model and "nothing was profiled: it needs an NVIDIA GPU" in told_model
+    assert "the whole faster file" in told_model
+
+
 def test_each_attempt_is_a_submission_with_its_author_and_number(process: Process, folder: Path) -> None:
     with Model(lambda _: says(WRONG)) as model:
         command = words(process, model, folder, str(folder / "problems"), "--attempts", "2", "--chains", "2")

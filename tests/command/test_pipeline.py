@@ -17,7 +17,7 @@ from db.queries.runs import runs
 from db.store import Store
 from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
-from tests.command_line import PROBLEM, PROJECT, RUN_S, Bench, Finished, submission
+from tests.command_line import PROBLEM, PROJECT, RUN_S, TILED, Bench, Finished, header_folder, submission
 
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
@@ -77,6 +77,19 @@ def test_a_missing_ncu_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pyte
     program.write_text("#!/bin/sh\n/bin/echo Version 2025.3.1.0\n", encoding="utf-8")
     program.chmod(0o755)
     assert why_no_profile(gpu) == ""
+
+
+# --headers
+
+
+def test_a_folder_of_headers_is_for_submissions_once_it_is_named(bench: Bench) -> None:
+    bench.write("double/tiled.py", TILED)
+    assert "--headers: no folder" in refused(bench.run("double", "--headers", "nothing"))
+    (lacking,) = bench.run("double", "--json", "-").records
+    assert (lacking["category"], lacking["line"]) == ("missing_header", 6)
+    assert "tiles/tiles.hpp" in lacking["message"] and "--headers DIR" in lacking["hint"]
+    (found,) = bench.run("double", "--rerun", "--headers", header_folder(bench.root), "--json", "-").records
+    assert (found["category"], found["message"]) == ("ok", "")
 
 
 # --help

@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from db.address import Address
     from db.error import StoreError
     from db.store import Store
+    from evaluator.build.header_folders import HeaderFolderError
     from evaluator.build.native import NativeBuildError
     from evaluator.dsl import PluginError
     from evaluator.machine.devices import DeviceError
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
             return _refuse(NO_DATABASE)
         with Store.open(options.db or DEFAULT_URL) as store:
             return _token(store, options) if options.command else _serve(store, options)
+    except HeaderFolderError as error:
+        return _refuse(f"--headers: {error}")
     except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError, PluginError) as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
@@ -48,9 +51,11 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 
 
 def _serve(store: "Store", options: argparse.Namespace) -> int:
+    from evaluator.build.header_folders import all_checked
     from evaluator.results.text import plain_line
     from web.listener import listening
 
+    headers = all_checked(options.headers)
     try:
         from web.service.server import serve
     except ImportError as error:
@@ -64,7 +69,7 @@ def _serve(store: "Store", options: argparse.Namespace) -> int:
         address = f"[{host}]" if ":" in host else host
         _say(plain_line(f"{store.name} accepts submissions at http://{address}:{port}/ until Ctrl-C"))
         store.start_run(["python", "-m", "web.service"])
-        serve(options, store, listener)
+        serve(options, headers, store, listener)
     return 0
 
 

@@ -20,6 +20,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     add("--host", default=HOST, help="address (default: %(default)s)")
     add("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)")
+    add("--headers", action="append", default=[], type=Path, metavar="DIR", help="folder of C++ headers for submissions (repeatable)")
     add("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cuda, cuda:N or cpu")
     add("--jobs", type=_positive, metavar="N", help="judge processes (default: from cores and memory)")
     add("--accept-only", action="store_true", help="leave judging to other processes with this database")

@@ -6,6 +6,8 @@ import secrets
 import socket
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -30,8 +32,8 @@ from web.service.progress import Progress
 CLOSE_WITHIN_S = 5
 
 
-def serve(options: argparse.Namespace, store: Store, listener: socket.socket) -> None:
-    """Serve until a signal ends it. Raises DeviceError, ProblemError."""
+def serve(options: argparse.Namespace, headers: tuple[Path, ...], store: Store, listener: socket.socket) -> None:
+    """Serve until a signal ends it. `headers`: folders that submissions may include, checked. Raises DeviceError, ProblemError."""
     devices, stands_in = choose_all(options.device)
     problems = ServedProblems(discover(options.reference), default_root() / "references", devices[0])
     progress = Progress()
@@ -40,7 +42,8 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
 
     def engine() -> LocalEngine:
         calibrations = newest(store, [device.unique_id for device in devices])
-        return LocalEngine(of_this_machine(devices, stands_in, options.jobs, level_of(options), calibrations))
+        found = of_this_machine(devices, stands_in, options.jobs, level_of(options), calibrations)
+        return LocalEngine(replace(found, headers=headers))
 
     if not options.accept_only:
         owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(8)}"

@@ -14,7 +14,18 @@ from assay_client.repair.journal import Attempt, Journal, Place
 from assay_client.repair.loop import MOST_ATTEMPTS, Loop, Plan
 from assay_client.repair.report import rows, table
 from assay_client.tasks import PROMPT, Task, read_tasks
-from assay_client.terminal import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_JUDGED, UsageError, add_service, complain, plain, positive, say
+from assay_client.terminal import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_JUDGED,
+    UsageError,
+    add_profile,
+    add_service,
+    complain,
+    plain,
+    positive,
+    say,
+)
 
 PROGRAM = "repair"
 SHOWN = 10
@@ -38,6 +49,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, default=Path("repair.jsonl"), metavar="FILE", help="file for all attempts (default: %(default)s)")
     add("--case", metavar="NAME", help="shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
+    add_profile(parser, "profile correct responses, and ask for faster ones")
     add("--json", action="store_true", help="print the table as JSON")
     add_service(parser)
 
@@ -55,7 +67,7 @@ def repair(client: Client, options: argparse.Namespace) -> int:
         raise UsageError(f"an endpoint begins with http:// or https://: {options.endpoint!r}")
     template = _template(options.prompt)
     tasks = read_tasks(options.problems, {each.name for each in client.problems()}, template)
-    settings = {name: getattr(options, name) for name in ("model", "temperature", "max_tokens", "case", "dtype")}
+    settings = {name: getattr(options, name) for name in ("model", "temperature", "max_tokens", "case", "dtype", "profile")}
     with Journal(options.out, settings | {"prompt": None if template == PROMPT else template}) as journal:
         try:
             stopped = asyncio.run(_run(options, tasks, journal))
@@ -82,7 +94,8 @@ async def _run(options: argparse.Namespace, tasks: list[Task], journal: Journal)
         key_from=options.key_variable,
         timeout_s=options.answer_timeout,
     )
-    plan = Plan(tasks, options.attempts, options.chains, options.concurrency, Options(case=options.case, dtype=options.dtype))
+    how = Options(case=options.case, dtype=options.dtype, profile=options.profile)
+    plan = Plan(tasks, options.attempts, options.chains, options.concurrency, how)
     async with Endpoint(asking) as endpoint, AsyncClient(options.url, options.token, Settings(namespace=journal.run)) as client:
         return await Loop(plan, endpoint, client, journal, _tell).run()
 

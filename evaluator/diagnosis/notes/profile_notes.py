@@ -1,4 +1,14 @@
-"""Advice from a profile: the kernels' excess memory traffic, their limits, and what their warps wait for."""
+"""Advice from a profile: excess memory traffic and instructions of a call, its kernels' limits, and what their warps wait for.
+
+Instructions are compared with the speed-of-light time T of the problem. Nsight Compute measures which share of its issue slots a kernel
+used. So issuing all instructions takes at least
+
+    issue time = sum over kernels of (duration × share of the issue slots)
+
+If this exceeds T, the call can't reach T with so many instructions, however well it hides latency. It would have time for
+`instructions × T / issue time`. Each warp instruction counts as one of each of its 32 threads. Both numbers are given for each byte that
+the problem needs, so that they can be compared with other sizes and kernels. Kernels that were not profiled only add to the issue time.
+"""
 
 from collections.abc import Iterator
 
@@ -12,6 +22,14 @@ EXCESS = 1.25
 """Minimum ratio of moved to needed bytes that is worth a remark."""
 EXCESS_BYTES = 4 << 20
 """Minimum excess in bytes that is worth a remark: less comes from the profiler and from the kernels' code."""
+BUSY = 0.5
+"""Minimum share of the issue slots, over the whole call, for a remark on instructions: below it, other limits come first."""
+WARP = 32
+FEWER_INSTRUCTIONS = {
+    "memory": "load and store 16 bytes at once, use packed types, and move index arithmetic out of loops",
+    "arithmetic": "use tensor cores, which do more operations in one instruction",
+}
+"""Advice by the limit of the speed of light."""
 NEAR_PEAK = 0.8
 """Share of a peak above which there is little to gain."""
 IDLE = 0.6
@@ -49,6 +67,7 @@ def told(profile: ProfileEvidence) -> tuple[str, ...]:
     lines = [f"not the evaluation's case: {profile.remark}"] if profile.remark else []
     beside = ", without the call's other kernels" if profile.submission.partial else ""
     lines += _call(profile.submission, profile.light, f"its own kernels{beside}")
+    lines += _instructions(profile.submission, profile.light)
     longest = sorted(profile.submission.kernels, key=lambda kernel: -(kernel.duration_ms or 0.0))
     lines += [line for kernel in longest[:MAX_KERNELS] if (line := _kernel(kernel))]
     if len(longest) > MAX_KERNELS:
@@ -89,6 +108,23 @@ def _call(side: ProfiledSide, light: LightEvidence | None, whose: str) -> list[s
         if times := excess(written_bytes, light.written_bytes):
             parts.append(f"writes {times:.2g} times the output's bytes: intermediate results go through device memory")
     return ["; ".join(parts)]
+
+
+def _instructions(side: ProfiledSide, light: LightEvidence | None) -> Iterator[str]:
+    """The call's instructions, if issuing them alone takes longer than the speed of light."""
+    issue_ms = side.issue_ms
+    if light is None or issue_ms is None or not side.instructions or not side.duration_ms:
+        return
+    needed_bytes = light.read_bytes + light.written_bytes
+    if not needed_bytes or issue_ms <= light.light_ms or issue_ms < BUSY * side.duration_ms:
+        return
+    executed = side.instructions * WARP / needed_bytes
+    allowed = executed * light.light_ms / issue_ms
+    yield (
+        f"its own kernels execute {executed:.3g} instructions for each byte that the problem needs: "
+        f"issuing them alone takes {issue_ms:.3g} ms. The speed of light by {light.bound}, {light.light_ms:.3g} ms, "
+        f"leaves time for {allowed:.3g}: {FEWER_INSTRUCTIONS[light.bound]}"
+    )
 
 
 def _kernel(kernel: KernelProfile) -> str:

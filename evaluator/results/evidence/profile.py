@@ -54,6 +54,11 @@ class KernelProfile(Record):
     stalls: tuple[Stall, ...] = ()
     """The three main reasons, most frequent first."""
 
+    @property
+    def issue_ms(self) -> float | None:
+        """Minimum time to issue its instructions: with all issue slots used."""
+        return None if self.duration_ms is None or self.issue_share is None else self.duration_ms * self.issue_share
+
 
 class ProfiledSide(Record):
     """The kernels of one call of the submission or of the reference."""
@@ -90,6 +95,11 @@ class ProfiledSide(Record):
     def instructions(self) -> float | None:
         """Executed by warps."""
         return _sum(kernel.instructions for kernel in self.kernels)
+
+    @property
+    def issue_ms(self) -> float | None:
+        """Minimum time to issue all instructions."""
+        return _sum(kernel.issue_ms for kernel in self.kernels)
 
 
 class ProfileEvidence(Record):

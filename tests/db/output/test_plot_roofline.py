@@ -98,6 +98,22 @@ def test_the_picture_names_both_sides_and_their_share_of_the_limit() -> None:
         assert text in picture
 
 
+def test_the_picture_says_why_the_reference_has_no_point() -> None:
+    import matplotlib as mpl
+
+    for reference, why in (
+        (side(kernel(), partial=True), "only part of its call was profiled"),
+        (side(kernel(read_bytes=None)), "its bytes or times are unknown"),
+        (ProfiledSide(outcome="failed"), "its bytes or times are unknown"),
+    ):
+        found = roofline(profile(reference=reference))
+        assert found is not None and found.work == "operations" and [point.side for point in found.points] == ["submission"]
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            assert f"reference: no point, {why}" in drawn(found)
+    found = roofline(profile(light=light(0.0), reference=side(kernel(instructions=None))))
+    assert found is not None and found.missing == ("reference: no point, its bytes or times are unknown",)
+
+
 def test_a_hostile_name_is_cut_and_escaped() -> None:
     import matplotlib as mpl
 

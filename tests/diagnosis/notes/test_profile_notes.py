@@ -113,5 +113,37 @@ def test_bytes_count_as_too_many_by_share_and_by_number() -> None:
     assert excess(110.0 * MB, 100 * MB) is None
 
 
+# Two kernels of 0.2 ms that use 90 % of the issue slots: 0.36 ms to issue 9e6 warp instructions. LIGHT is 0.04 ms for 150 MB.
+BUSY = {"instructions": 4_500_000, "issue_share": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("light", "words"),
+    [
+        (LIGHT, "execute 1.92 instructions for each byte that the problem needs: issuing them alone takes 0.36 ms"),
+        (LIGHT, "by memory, 0.04 ms, leaves time for 0.213: load and store 16 bytes at once"),
+        (LIGHT.model_copy(update={"bound": "arithmetic", "light_ms": 0.18}), "0.18 ms, leaves time for 0.96: use tensor cores"),
+    ],
+)
+def test_too_many_instructions_are_told_by_the_byte(light: LightEvidence, words: str) -> None:
+    assert words in advice(kernel(**BUSY), kernel(**BUSY), light=light)
+
+
+@pytest.mark.parametrize(
+    ("figures", "light"),
+    [
+        ({}, LIGHT.model_copy(update={"light_ms": 0.37})),  # they take 0.36 ms to issue
+        ({}, None),
+        ({}, LIGHT.model_copy(update={"read_bytes": 0, "written_bytes": 0})),
+        ({"issue_share": 0.45}, LIGHT),  # latency is the limit
+        ({"issue_share": None}, LIGHT),
+        ({"instructions": None}, LIGHT),
+        ({"duration_ms": None}, LIGHT),
+    ],
+)
+def test_instructions_that_are_not_the_limit_are_not_told(figures: dict[str, Any], light: LightEvidence | None) -> None:
+    assert "execute" not in advice(*[kernel(**BUSY | figures)] * 2, light=light)
+
+
 def test_a_reason_without_words_keeps_its_name() -> None:
     assert waits_for("barrier") == WAITS["barrier"] and waits_for("warpgroup_arrive") == "warpgroup_arrive"

@@ -13,6 +13,7 @@ from db.store import Store
 from evaluator.machine.devices import cpu
 from evaluator.problem.catalogue import discover
 from evaluator.results.category import Category
+from tests.command_line import header_folder
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result
 from tests.web.service.process import Process
@@ -82,8 +83,9 @@ def desk(store: Store, problems: ServedProblems, bounds: Bounds) -> Iterator[Des
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A service that judges on the CPU."""
-    with Process(tmp_path_factory.mktemp("service")) as running:
+    """A service that judges on the CPU, and has a folder of headers for submissions."""
+    root = tmp_path_factory.mktemp("service")
+    with Process(root, None, "--headers", str(header_folder(root))) as running:
         yield running
 
 

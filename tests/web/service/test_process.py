@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from db.store import Store
-from tests.command_line import PROBLEM, submission
+from tests.command_line import PROBLEM, TILED, submission
 from tests.web.service.process import Process
+from web.service.__main__ import main
 
 RIGHT = submission("x + x")
 WRONG = submission("x + 3")
@@ -25,6 +26,7 @@ def test_verdicts_are_those_of_the_command_line(process: Process) -> None:
         "no_custom_kernel": process.submit(RIGHT),
         "wrong_values": process.hand_in(response=response),
         "syntax_error": process.submit("class ModelNew: def"),
+        "ok": process.submit(TILED),
         "early_exit": process.submit(submission("x", before="import os; os._exit(0)")),
     }
     found = {name: process.verdict(public_id) for name, public_id in ids.items()}
@@ -85,6 +87,12 @@ def test_figures_tell_of_verdicts_and_of_the_sandbox(process: Process) -> None:
     assert 'assay_verdicts_total{category="wrong_values",status="incorrect"}' in text
     assert "assay_sandbox_level{" in text and 'assay_device_busy_seconds_total{device="cpu"}' in text
     assert 'assay_stage_seconds_count{stage="rounds"}' in text
+
+
+def test_a_folder_of_headers_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--db", f"sqlite:///{tmp_path / 'service.db'}", "--headers", str(tmp_path / "nothing")]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.split(";")[0]) == ("", f"--headers: no folder {tmp_path / 'nothing'}")
 
 
 @pytest.fixture
