@@ -27,7 +27,6 @@ SERVICE = ("assay service", "assay service token new --author ada")
 BEFORE = {
     "client/README.md": SERVICE,
     "docs/command-line.md": SERVICE,
-    "docs/benchmarks.md": ("python -m benchmarks.plain_answers KB ANSWERS",),
 }
 """What another document has told to do before."""
 RUN_BY = {
