@@ -116,7 +116,7 @@ def test_ctrl_c_says_what_becomes_of_what_was_handed_in(process: Process, folder
 
 
 def nobody() -> str:
-    """An address where nobody listens."""
+    """An address where no server listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{bound.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it reads, what it says, what it leaves behind, and how it answers mistakes."""
+"""The command line: its input, its output, its files, and its replies to mistakes."""
 
 import json
 import os

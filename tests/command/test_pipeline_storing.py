@@ -1,4 +1,4 @@
-"""What a run stores and writes, as its user sees it: nothing lost where the database takes no more, and no file read as a submission."""
+"""What a run stores and writes: a full disk loses no result, and no output file is read as a submission."""
 
 import json
 import os

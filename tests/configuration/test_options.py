@@ -1,4 +1,4 @@
-"""What command lines make of the file: the words of the command line, then the file, then the default."""
+"""Options from a file: the command line overrides the file, and the file the default."""
 
 import argparse
 import re
@@ -47,7 +47,7 @@ def of_database(*words: str) -> argparse.Namespace:
 
 
 def error_of(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What `assay` says in refusing these words: one line."""
+    """The line with which `assay` refuses these arguments."""
     try:
         code = assay(words)
     except SystemExit as end:

@@ -28,7 +28,7 @@ HOSTILE = "[bold red]m[/] \x1b[2J\x1b]0;title\x07 \x9b31m \r\u202eexe.fdp [link=
 
 @pytest.fixture
 def url(sqlite_url: str) -> str:
-    """What is printed does not depend on the database; `test_every_command_answers_on_a_server` asks PostgreSQL too."""
+    """The output does not depend on the database; `test_every_command_answers_on_a_server` uses PostgreSQL too."""
     return sqlite_url
 
 

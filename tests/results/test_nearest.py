@@ -1,4 +1,4 @@
-"""What a mistyped name is answered with."""
+"""Suggestions for a mistyped name."""
 
 import pytest
 

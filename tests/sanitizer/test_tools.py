@@ -1,4 +1,4 @@
-"""What is wanted, and where compute-sanitizer is looked for."""
+"""The option `--sanitize`, and the search for compute-sanitizer."""
 
 from pathlib import Path
 
