@@ -126,7 +126,7 @@ def read(path: Path) -> Entry:
     if "problem" not in header or len(set(SUMMARIES) & header.keys()) != 1:
         raise ValueError(f"{path.name}: the header needs a problem and one of {', '.join(SUMMARIES)}")
     if unknown := header.keys() - KEYS:
-        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; there is {', '.join(sorted(KEYS))}")
+        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(KEYS))}")
     if "class ModelNew" not in code:
         base = header.get("base", ("module",))[0]
         text = text.removesuffix(code).replace(f"# base: {base}\n", "") + compose((BASES / f"{base}.py").read_text(encoding="utf-8"), code)

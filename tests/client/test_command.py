@@ -69,7 +69,7 @@ def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: 
         (("submit", "double/wrong.py", "--timeout", "0"), 1, "timeout_s"),
         (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "invalid address"),
         (("submit", "no\x1b[31mne.py"), 2, "no [31mne.py: can't be read"),
-        (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; there is double"),
+        (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; known: double"),
         (("submitted", "--top", "0"), 2, "at least 1"),
     ],
 )

@@ -122,7 +122,7 @@ def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path, forwa
     ("floor", "said"),
     [
         ("{'reads': [2]}", "argument 2; there are 2"),
-        ("{'reads': ['weight']}", "parameter 'weight'; there is scale"),
+        ("{'reads': ['weight']}", "parameter 'weight'; the reference has scale"),
         ("{'writes': [1]}", "output 1; there are 1"),
     ],
 )
