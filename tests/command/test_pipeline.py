@@ -193,7 +193,7 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
         (("--sanitize", "valgrind"), "'valgrind' is not auto, all or one of memcheck, racecheck, initcheck, synccheck"),
         (("--baseline", "eager,fastest"), "there is no baseline fastest; use eager or eager,compile"),
         (("--cores", "two"), "'two' is no list of cores as in 0-3,8"),
-        (("--dtype", "int8"), "'int8' is not one of fp16, bf16"),
+        (("--dtype", "int8"), "must be one of fp16, bf16"),
         (("--jobs", "two"), "--jobs: must be a whole number from 1, not 'two'"),
         (("--devise", "cpu"), "no option '--devise'; nearest: --device"),
     ],
