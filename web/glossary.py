@@ -80,7 +80,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "launches": "Kernels that the submission launched.",
         "launch recorder": "The part of the worker that notes each kernel launch.",
         "sandbox": "The sandbox's level: namespaces, bubblewrap, landlock or none.",
-        "stage": "A step of an evaluation: load, build, rounds, time, and so on.",
+        "stage": "A step of an evaluation, such as load, build or time.",
         "compute-sanitizer": "NVIDIA's tool that finds races and wrong memory accesses.",
         "profile": "NVIDIA Nsight Compute's measurements of the kernels of one call.",
     },
