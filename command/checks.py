@@ -19,13 +19,13 @@ FEEDBACK_FORMATS = ("markdown",)
 def check_options(options: argparse.Namespace) -> None:
     """Check the options by themselves. Raises UsageError."""
     if options.engine != "ray" and (options.ray_address or options.device_kind):
-        raise UsageError("--ray-address and --device-kind are for --engine ray")
+        raise UsageError("--ray-address and --device-kind need --engine ray")
     if options.engine == "ray" and options.cores:
         raise UsageError("--cores is for the CPU of this machine, but --engine ray judges on others; omit --cores")
     if not 0 < options.timeout <= MAX_TIMEOUT_S:
         raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
-        raise UsageError(f"--feedback has no format {options.feedback[0]!r}; there is {', '.join(FEEDBACK_FORMATS)}")
+        raise UsageError(f"--feedback has no format {options.feedback[0]!r}; use {', '.join(FEEDBACK_FORMATS)}")
 
 
 def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
@@ -36,7 +36,7 @@ def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
     name = catalogue.named(problem)
     if name is None:
         near = catalogue.nearest(problem) or tuple(known)
-        raise UsageError(f"there is no problem {problem!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+        raise UsageError(f"there is no problem {problem!r}; known: {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
     return name
 
 

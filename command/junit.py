@@ -40,7 +40,7 @@ class JUnitFile:
         self.path = Path(path)
         self._numbers: dict[int, None] = {}
         if path == "-" or self.path.is_dir():
-            raise UsageError(f"--junit {path}: it has to be a file")
+            raise UsageError(f"--junit {path}: must be a file")
         self._unfinished = self.path.with_name(self.path.name + ".part")
         try:
             self._unfinished.touch()

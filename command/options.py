@@ -150,7 +150,7 @@ def level_of(options: argparse.Namespace) -> "Level | None":
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return int(text)
 
 
@@ -158,14 +158,14 @@ def _precision(text: str) -> "PrecisionName":
     from evaluator.problem.declaration import PRECISIONS
 
     if text not in PRECISIONS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PRECISIONS)}")
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(PRECISIONS)}, not {text!r}")
     return PRECISIONS[text]
 
 
 def _baselines(text: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(["eager", *text.split(",")]))
     if unknown := set(kinds) - {"eager", "compile"}:
-        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
+        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; use eager or eager,compile")
     return kinds
 
 

@@ -61,7 +61,7 @@ class Session:
         from evaluator.problem.catalogue import described
 
         if self.store.recovered:
-            self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+            self.display.say(f"Imported {self.store.recovered} results that an earlier run could not store.")
         if self.options.from_file:
             self.display.say(self.options.from_file)
         for given in self.options.reference:

@@ -64,7 +64,7 @@ def read(path: Path) -> Configuration | None:
         if own is None:
             return None
         if not isinstance(own, dict):
-            raise ConfigurationError(f"{path}: [tool.assay] is no table")
+            raise ConfigurationError(f"{path}: [tool.assay] must be a table")
         content = own
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     return Configuration(path.absolute(), {name: value for name, value in content.items() if name not in tables}, tables)

@@ -42,23 +42,23 @@ def convert(action: argparse.Action, value: Any, folder: Path | None = None) -> 
     """
     if isinstance(action, argparse._StoreTrueAction):
         if not isinstance(value, bool):
-            raise WrongKindError("it is true or false")
+            raise WrongKindError("must be true or false")
         return value
     if isinstance(action, argparse._AppendAction):
         return [_one(action, item, action.metavar, folder) for item in (value if isinstance(value, list | tuple) else [value])]
     if isinstance(action.nargs, int):
         names = action.metavar if isinstance(action.metavar, tuple) else (action.metavar,) * action.nargs
         if not isinstance(value, list | tuple) or len(value) != action.nargs:
-            raise WrongKindError(f"it is a list of {' and '.join(map(str, names))}")
+            raise WrongKindError(f"must be a list of {' and '.join(map(str, names))}")
         return [_one(action, item, name, folder) for item, name in zip(value, names, strict=True)]
     return _one(action, value, action.metavar, folder)
 
 
 def _one(action: argparse.Action, value: Any, metavar: Any, folder: Path | None) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | Path | int | float):
-        raise WrongKindError("it is a single value" if isinstance(value, list | tuple | dict) else f"it is a value, not {_toml(value)}")
+        raise WrongKindError("must be a single value" if isinstance(value, list | tuple | dict) else f"must be a value, not {_toml(value)}")
     if action.type is None and isinstance(value, int | float):
-        raise WrongKindError(f'it is a text: "{value}"')
+        raise WrongKindError(f'must be a text: "{value}"')
     text = str(value)
     if folder is not None:
         text = _placed(text, action.type is Path or "FILE" in (metavar or ""), metavar == "URL", folder)

@@ -48,7 +48,7 @@ def verdicts(file: Path) -> list[ForeignVerdict]:
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{file}: not JSON in UTF-8: {error}") from error
     if not isinstance(content, dict) or not all(key.isdecimal() and len(key) < 10 for key in content):
-        raise StoreError(f"{file}: not an object whose keys are numbers of problems")
+        raise StoreError(f"{file}: must be an object with problem numbers as keys")
     found = []
     for key, value in content.items():
         for sample in value if isinstance(value, list) else [value]:

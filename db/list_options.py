@@ -55,5 +55,5 @@ def moment_of(text: str) -> datetime:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"a whole number from 1, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return int(text)

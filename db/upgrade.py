@@ -72,7 +72,7 @@ def _revision(connection: Connection, address: Address, history: History) -> str
     if not tables:
         return None
     if "alembic_version" not in tables:
-        raise StoreError(f"{address.name} is a database of something else (it has no alembic_version table). Name another one with --db.")
+        raise StoreError(f"{address.name} is another program's database (it has no alembic_version table). Name another one with --db.")
     found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
     if len(found) != 1 or found[0] not in history.revisions:
         raise StoreError(
@@ -92,7 +92,9 @@ def _use_write_ahead_log(path: Path) -> None:
             return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
-                raise StoreError(f"{path} can't be prepared for writing: {error}. Check its permissions, and end what holds it.") from error
+                raise StoreError(
+                    f"{path} can't be prepared for writing: {error}. Check its permissions, and end programs that use it."
+                ) from error
             time.sleep(0.02)
 
 

@@ -116,7 +116,7 @@ def _meant(names: Sequence[str], folders: Sequence[Path]) -> dict[str, Path]:
     for name, found in zip(names, meant, strict=True):
         if found is None:
             near = catalogue.nearest(name) or tuple(known)
-            raise UsageError(f"there is no problem {name!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+            raise UsageError(f"there is no problem {name!r}; known: {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
     return {name: known[name] for name in [name for name in meant if name] or known}
 
 

@@ -9,7 +9,7 @@ import pytest
 HERE = Path(__file__).parent
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As a shell starts what runs in the background; the programs that tests interrupt would inherit it.
+    # A shell starts background jobs so. Programs that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {
@@ -95,7 +95,7 @@ MEASURING = {
     "worker/test_protocol.py",
 }
 """Files and folders whose tests wait for processes, or measure times. Other programs on the cores may spoil one try of them, so they have
-three. The attack corpus is not among them: what deceives the judge in one try of three has deceived it."""
+three. The attack corpus is not among them: an attack that succeeds once in three tries has succeeded."""
 TRIES = 3
 
 
@@ -106,7 +106,7 @@ def place_in(table: Collection[str], item: pytest.Item) -> str | None:
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """What compiles, what needs a PostgreSQL server, and what the table names."""
+    """Whether a test compiles, needs a PostgreSQL server, or is in the table."""
     return item.get_closest_marker("build") is not None or "postgresql" in item.name or place_in(SLOW, item) is not None
 
 

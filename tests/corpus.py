@@ -8,14 +8,14 @@ A file of a corpus is a submission with a header of `# key: value` lines:
     # expect: cpu status/category | ...      those on one kind of device: cpu or cuda; it is judged where it has a verdict
     # base: NAME                             bases/NAME.py completes a file without a ModelNew (see `compose`); else bases/module.py does
     # speedup: X                             where it is correct, its speedup is at most X
-    # legal: yes                             looks like an attack and is none
+    # legal: yes                             looks like an attack, and is allowed
     # twin: NAME                             the honest form that does the same work: where it is correct, it is not faster than that
     # says: words                            the message, the hint or the feedback holds them; repeatable
-    # needs: nvcc                            to be found out on a CPU
+    # needs: nvcc                            its verdict on a CPU needs this program
     # marker: PATH, or process:NAME          must not be there after the run; {root}, {home}, {prefix}, {python} are filled in; repeatable
     # tool, finds, kernel                    what compute-sanitizer has to find, and with which tool
 
-A line that ends with HERE is the one that the verdict has to name; in a file without one, any will do.
+The verdict has to name the line that ends with HERE. In a file without one, any line is right.
 
     python -m tests.corpus FOLDER DEVICE TARGET     write the complete submissions for this kind of device (cpu or cuda) into TARGET
 """
@@ -126,7 +126,7 @@ def read(path: Path) -> Entry:
     if "problem" not in header or len(set(SUMMARIES) & header.keys()) != 1:
         raise ValueError(f"{path.name}: the header needs a problem and one of {', '.join(SUMMARIES)}")
     if unknown := header.keys() - KEYS:
-        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; there is {', '.join(sorted(KEYS))}")
+        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(KEYS))}")
     if "class ModelNew" not in code:
         base = header.get("base", ("module",))[0]
         text = text.removesuffix(code).replace(f"# base: {base}\n", "") + compose((BASES / f"{base}.py").read_text(encoding="utf-8"), code)

@@ -73,7 +73,7 @@ def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_attacks_name_of_the_project_exists() -> None:
-    """An attack that looks for what is no longer there attacks nothing."""
+    """An attack on something that no longer exists proves nothing."""
     for path in sorted((HERE / "attacks" / "corpus").glob("*.py")):
         for name in re.findall(r"\b(?:evaluator|judge|db|reference)/[a-z_/]+\.(?:py|c)\b", path.read_text(encoding="utf-8")):
             assert (PROJECT / name).exists() or (PROJECT / "evaluator" / name).exists(), f"{path.name}: {name}"

@@ -51,7 +51,7 @@ def options(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """What a heading is linked by."""
+    """The anchor of a heading."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""The shipped problems: sound, honest in their sizes, and with answers that can't be guessed."""
+"""The shipped problems: they load, their sizes are useful, and their outputs can't be guessed."""
 
 from typing import Any
 

@@ -64,7 +64,7 @@ def _refuse(text: str) -> int:
 def _port(text: str) -> int:
     value = int(text)
     if not 0 <= value < 1 << 16:
-        raise argparse.ArgumentTypeError("between 0 and 65535")
+        raise argparse.ArgumentTypeError("must be between 0 and 65535")
     return value
 
 

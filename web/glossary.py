@@ -12,14 +12,15 @@ from evaluator.results.protocol_names import DESCRIPTIONS
 
 GROUPS: dict[str, dict[str, str]] = {
     "What is judged": {
-        "problem": "A task with a reference in PyTorch, to be matched in output and beaten in time.",
-        "reference": "The class Model of the problem's file, which defines right outputs and is the baseline.",
+        "problem": "A PyTorch reference to match in output and to beat in time.",
+        "reference": "The problem's class Model, which defines right outputs and is the baseline.",
         "submission": "One file, or one code block of a model's response, with a class ModelNew.",
+        "bundle": "A .jsonl file with one response or code text in each line.",
         "author": "The model, person or team that submitted it.",
         "block": "The number of the code block, if a response has several.",
         "sample": "The response's number among the author's responses to one problem.",
         "case": "One set of shapes: full is ranked on GPUs, small is for CPUs.",
-        "workload": "One of several cases that are all timed; the score is the geometric mean of their speedups.",
+        "workload": "One of several timed cases; the score is the geometric mean of their speedups.",
         "precision": "The type of inputs and parameters; own is the type of the problem's inputs.",
         "device": "The model of the GPU or CPU that ran it.",
         "level": "The KernelBench level of a problem: 1 one operator, 2 a few, 3 part of a network.",
@@ -33,6 +34,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "judge": "The trusted process that compares, measures and decides.",
         "worker": "The sandboxed process that runs a submission or a reference.",
         "builder": "The part of the judge that compiles a submission's sources, in a sandbox.",
+        "stock build": "A build by PyTorch's own commands, which takes longer than the builder's fast way.",
+        "DSL": "A kernel language, such as Triton or CuPy's; a plug-in can add one.",
         "own kernel": "A launched kernel that the submission's source names, or that its shared object launches.",
         "evaluator": "The version of Assay that gave the verdict.",
         "environment": "The machine and its software: device, driver, CUDA, PyTorch, settings.",
@@ -77,7 +80,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "launches": "Kernels that the submission launched.",
         "launch recorder": "The part of the worker that notes each kernel launch.",
         "sandbox": "The sandbox's level: namespaces, bubblewrap, landlock or none.",
-        "stage": "A step of an evaluation: load, build, rounds, time, and so on.",
+        "stage": "A step of an evaluation, such as load, build or time.",
         "compute-sanitizer": "NVIDIA's tool that finds races and wrong memory accesses.",
         "profile": "NVIDIA Nsight Compute's measurements of the kernels of one call.",
     },
@@ -89,12 +92,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "best baseline": "The fastest of several baselines.",
         "protocol": "The way of timing; times by different protocols are never mixed.",
         **{name: f"A protocol: {text}." for name, text in DESCRIPTIONS.items()},
+        "timing block": "Up to 16 calls of one side in a row.",
         "flush": "A write over the whole L2 cache before a timed call.",
-        "claim": "A time that the worker reports, and that the judge's clock checks.",
+        "claim": "A time reported by the worker, which the judge's clock checks.",
         "gate": "A wait on the GPU that holds kernels until the judge's clock has started.",
         "burst": "Several calls back to back behind the gate, by the judge's clock.",
         "launch lead": "Work that keeps the GPU busy until the host has launched the timed call.",
-        "timing sample": "One timed call, or one call's share of a timing block.",
+        "timing sample": "One timed call, or a call's share of a timing block.",
         "far off": "Samples far beyond the quartiles, which still count.",
         "doubt": "A mark on times disturbed by other processes or throttling.",
         "speed of light": "The least time for the problem's bytes and operations at measured rates.",
@@ -148,6 +152,7 @@ ALIASES = {
     "without own kernels": "without its own kernels",
     "ablation": "without its own kernels",
     "control": "without its own kernels",
+    "stock way": "stock build",
     "own kernels": "own kernel",
     "sandbox level": "sandbox",
     "source SHA-256": "source",
@@ -175,7 +180,7 @@ PREFACE = """\
 
 <!-- python -m web.glossary > docs/glossary.md -->
 
-Words of the documents and the command line. The pages show these and more as tooltips and at `/glossary`.
+Words of the documents. The pages show more, as tooltips and at `/glossary`.
 [verdicts.md](verdicts.md) has statuses and categories, [database.md](database.md#what-the-figures-mean) the words of rankings.
 """
 """The beginning of docs/glossary.md."""
@@ -183,9 +188,9 @@ _PAGES_ONLY = {
     *("source", "description", "expected", "already judged", "evaluator", "environment", "foreign verdict"),
     *("verdict", "status", "category", "cause", "hint", "solved", "share"),
     *("seed", "inputs", "RMS error", "reference error", "wrong", "error map", "reduced precision", "launches", "profile"),
-    *("best baseline", *DESCRIPTIONS, "flush", "launch lead", "timing sample", "far off", "roofline", "calibration", "ratio"),
-    *("block", "sample", "device", "feedback", "sandbox", "compute-sanitizer", "interval", "protocol"),
-    *GROUPS["Rankings"],
+    *("best baseline", *DESCRIPTIONS, "timing sample", "far off", "roofline", "calibration", "ratio"),
+    *("author", "run", "block", "sample", "device", "feedback", "sandbox", "compute-sanitizer", "interval"),
+    *(GROUPS["Rankings"].keys() - {"board"}),
     *GROUPS["Comparing two runs"],
 }
 """Words that docs/glossary.md leaves out: no other document uses them, or it defines them where it does."""

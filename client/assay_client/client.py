@@ -38,7 +38,7 @@ class _Base:
         if not (token.isascii() and token.isprintable() and " " not in token):
             raise AssayError("the token has invalid characters")
         if not self.url.startswith(("http://", "https://")):
-            raise AssayError(f"an address begins with http:// or https://: {self.url!r}")
+            raise AssayError(f"the address must begin with http:// or https://: {self.url!r}")
         try:
             httpx.URL(self.url)
         except httpx.InvalidURL as error:

@@ -150,7 +150,7 @@ def submitted(client: Client, options: argparse.Namespace) -> int:
         known = [each.name for each in client.problems()]
         if options.problem not in known:
             near = difflib.get_close_matches(options.problem, known) or known[:MANY]
-            raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(near)}")
+            raise UsageError(f"there is no problem {options.problem!r}; known: {', '.join(near)}")
     if options.json:
         say("\n".join(map(_record, found)))
     else:

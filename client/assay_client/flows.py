@@ -123,7 +123,7 @@ def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flo
                 yield Pause(settings.patience.pause_s(None, narrowed))
             continue
         if len(told.get("items", ())) != len(part):
-            raise UnexpectedAnswerError(f"a batch of {len(part)} was not answered with as many items")
+            raise UnexpectedAnswerError(f"a batch of {len(part)} has a reply with another number of items")
         accepted += [_taken(item, len(accepted) + number) for number, item in enumerate(told["items"])]
         most = min(MAX_ITEMS, 2 * most)
     return accepted

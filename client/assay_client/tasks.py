@@ -82,18 +82,18 @@ def read_tasks(paths: Iterable[Path], known: Collection[str] | None = None, temp
         task = Task(path.stem, _text(path), known is None or path.stem in known, template)
         other, _ = found.setdefault(task.name, (path, task))
         if other != path:
-            raise TaskError(f"{other} and {path} are two problems of one name")
+            raise TaskError(f"{other} and {path} have the same problem name")
     return [task for _, task in found.values()]
 
 
 def _files(path: Path) -> Sequence[Path]:
     if not path.is_dir():
         if not _is_problem(_text(path)):
-            raise TaskError(f"{path}: a problem has {', '.join(NEEDED)}")
+            raise TaskError(f"{path}: a problem needs {', '.join(NEEDED)}")
         return [path]
     files = [file for file in sorted(path.rglob("*.py")) if _is_problem(_text(file))]
     if not files:
-        raise TaskError(f"{path}: holds no problem; its file has {', '.join(NEEDED)}")
+        raise TaskError(f"{path}: holds no problem: a problem's file has {', '.join(NEEDED)}")
     return files
 
 

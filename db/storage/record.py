@@ -81,7 +81,7 @@ class Entry:
             source, problem_source = record.pop("source"), record.pop("problem_source", None)
             command = _command(record.pop("run", None))
             if not isinstance(source, str) or not isinstance(problem_source, str | None):
-                raise TypeError("source and problem_source are texts")
+                raise TypeError("source and problem_source must be texts")
             return cls(Result.model_validate(record), source, problem_source, command)
         except ValidationError as error:
             first = error.errors()[0]

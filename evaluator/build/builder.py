@@ -126,7 +126,7 @@ class Builder:
         try:
             self._cache.headers.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError:
-            log.warning("%s can't be made: builds go the stock way", self._cache.headers)
+            log.warning("%s can't be made: builds use the stock way", self._cache.headers)
             return ()
         return (str(self._cache.headers),)
 

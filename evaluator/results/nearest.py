@@ -24,5 +24,5 @@ def unknown(kind: str, name: str, known: Iterable[str], count: int = 3) -> str:
     if near := nearest(name, names, count):
         return f"no {kind} {name!r}; nearest: {', '.join(near)}"
     if not names:
-        return f"no {kind} {name!r}; there is none"
-    return f"no {kind} {name!r}; there are: {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"
+        return f"no {kind} {name!r}; none is known"
+    return f"no {kind} {name!r}; known: {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"

@@ -86,9 +86,7 @@ def find(wish: Wish) -> Sanitizer:
     try:
         program, version = find_tool(PROGRAM, ("bin", PROGRAM))
     except ToolMissingError as error:
-        raise SanitizerMissingError(
-            f"--sanitize needs {error}: set CUDA_HOME to a CUDA toolkit that has it, or leave --sanitize out"
-        ) from error
+        raise SanitizerMissingError(f"--sanitize needs {error}: set CUDA_HOME to a CUDA toolkit that has it, or omit --sanitize") from error
     return Sanitizer(program, version, wish)
 
 

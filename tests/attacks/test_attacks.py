@@ -1,4 +1,4 @@
-"""The attack corpus, through the command line: no attack gets what it wants, and none leaves anything behind."""
+"""Judges the attack corpus by the command line: no attack reaches its aim or leaves anything behind."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long an evaluation holds the device."""
+"""The benchmark of how long an evaluation holds the device."""
 
 import json
 from pathlib import Path

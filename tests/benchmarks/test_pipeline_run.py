@@ -1,4 +1,4 @@
-"""What is read off a run of the command line: results, sums by stage, and how busy the devices were."""
+"""Figures that benchmarks read from a run: results, seconds by stage, and device use."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The yardstick: right about right and wrong submissions, and as quick as what it stands for."""
+"""The yardstick: it judges right and wrong submissions correctly, and takes no longer than KernelBench's evaluator."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The throughput benchmark: what is drawn, what is scaled, and what is told."""
+"""The throughput benchmark: its samples, its scaling and its tables."""
 
 import io
 import itertools

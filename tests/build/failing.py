@@ -35,7 +35,7 @@ CUDA: dict[str, tuple[str | None, str]] = {
     "wrong number of arguments": (None, KERNEL % ";" + LAUNCH % "  scale<<<1, 1>>>(y.data_ptr<float>());"),
     "standard header missing": (None, KERNEL % ";" + LAUNCH % "  std::stable_sort(y.data_ptr<float>(), y.data_ptr<float>() + 3);"),
 }
-"""Of .cu files."""
+"""Sources of .cu files."""
 
 CPP: dict[str, tuple[str | None, str]] = {
     "undeclared variable": (NAME, "torch::Tensor run(torch::Tensor x) {\n  return x * scale_of_output;\n}\n"),
@@ -53,7 +53,7 @@ CPP: dict[str, tuple[str | None, str]] = {
         "torch::Tensor run(torch::Tensor x) {\n  int n = my_block_count;\n  return torch::relu(n, x);\n}\n",
     ),
 }
-"""Of .cpp files."""
+"""Sources of .cpp files."""
 
 ONLY_STOCK = {
     "a module": "torch::Tensor run(torch::Tensor x) {\n  torch::nn::Linear layer(3, 4);\n  return layer->forward(x);\n}\n",

@@ -213,13 +213,13 @@ def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def builder(machine: Toolchain, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """A builder for PyTorch's extensions, which keeps what it has built from one test to the next."""
+    """A builder that keeps its builds from one test to the next."""
     return Builder(Cache(copy_of(prepared, tmp_path_factory.mktemp("builder") / "cache")), machine)
 
 
 @pytest.fixture(scope="module")
 def adder(builder: Builder) -> BuildEvidence:
-    """What came of the first build of ADD."""
+    """Evidence of the first build of ADD."""
     outcome = builder.build(request(ADD, "main.cpp", name="adder", extra_cflags=FLAGS))
     assert content(outcome)
     return outcome.evidence

@@ -36,7 +36,7 @@ each_chosen = pytest.mark.parametrize("extension", CHOSEN, ids=[extension.label 
 
 @pytest.fixture(scope="module")
 def caches(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a cache for each way, so that nothing is built twice."""
+    """A folder with one build cache for each way, so that nothing is built twice."""
     folder = tmp_path_factory.mktemp("corpus")
     copy_of(prepared, folder / "fast")
     return folder
@@ -116,7 +116,7 @@ RIGHT_ON_CUDA = sorted(
 
 @pytest.fixture(scope="module")
 def answers(caches: Path) -> Iterator[dict[tuple[str, str], Future[list[str]]]]:
-    """Of all that is right, built both ways, side by side: a stock build takes half a minute and more."""
+    """Digests of all right submissions, built both ways, in parallel: a stock build takes half a minute and more."""
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         wanted = [(name.removeprefix("submissions/"), way) for name in RIGHT_ON_CUDA for way in ("fast", "stock")]
         yield {(name, way): pool.submit(digests, name, caches, way, "cuda") for name, way in wanted}

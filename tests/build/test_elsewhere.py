@@ -19,7 +19,7 @@ ELSEWHERE_S, BUILT_S = 0.5, 0.2
 
 
 class Other:
-    """Another machine, which answers with what it is given."""
+    """Another machine, which replies with a given entry."""
 
     def __init__(self, entry: Entry | None) -> None:
         self.entry = entry

@@ -50,7 +50,7 @@ def proof_of(evidence: BuildEvidence) -> str | None:
 
 
 def compare(request: BuildRequest, both: tuple[Builder, Builder]) -> str | None:
-    """What proves a failure: the stock way has to fail with the same messages. Without a proof the stock way has already been gone."""
+    """Return the proof of a failure, after checking that the stock way fails with the same messages. Without one, the stock way has run."""
     fast, stock = both
     extension = Extension("", request)
     found = evidence_of(fast, extension)

@@ -150,7 +150,7 @@ def test_a_flood_is_capped_and_ends(tmp_path: Path) -> None:
 
 
 def test_a_script_that_outlives_its_compiler_tells_of_no_crash(tmp_path: Path) -> None:
-    """When the time is over, who is killed first is a matter of chance: here it is always the compiler."""
+    """At the timeout, chance decides which process is killed first. Here it is always the compiler."""
     with graph(tmp_path, job("slow", "sh -c 'echo $PPID' > shell; sleep 60")) as run:
         deadline = time.monotonic() + 30
         while not (tmp_path / "shell").exists() or not (tmp_path / "shell").read_text().strip():

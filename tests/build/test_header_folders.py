@@ -1,4 +1,4 @@
-"""Folders of headers that the user names: part of the key, read by compilers, and by nobody else."""
+"""Folders of headers that the user names: they are part of the build's key, and only compilers read them."""
 
 import ctypes
 import os

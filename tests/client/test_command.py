@@ -79,7 +79,7 @@ def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: 
         (("submit", "double/wrong.py", "--profile"), 1, "it needs the scope profile"),
         (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "invalid address"),
         (("submit", "no\x1b[31mne.py"), 2, "no [31mne.py: can't be read"),
-        (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; there is double"),
+        (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; known: double"),
         (("submitted", "--top", "0"), 2, "at least 1"),
     ],
 )
@@ -126,7 +126,7 @@ def test_ctrl_c_says_what_becomes_of_what_was_handed_in(process: Process, folder
 
 
 def nobody() -> str:
-    """An address where nobody listens."""
+    """An address where no server listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{bound.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The document against the client."""
+"""The client's part of docs/service.md agrees with the client."""
 
 import re
 from dataclasses import asdict, fields

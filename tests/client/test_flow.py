@@ -25,7 +25,7 @@ def refused(status: int, code: str, retry_after: str | None = None) -> Answer:
 
 
 def pauses(*replies: Answer | Lost, patience: Patience = PATIENCE) -> list[float]:
-    """How long is waited after each of these, the last of which is the answer."""
+    """Pauses in seconds after each reply; the last reply ends the call."""
     flow = exchange(CALL, patience)
     found: list[float] = []
     assert next(flow) == CALL

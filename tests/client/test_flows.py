@@ -1,4 +1,4 @@
-"""What the clients do, against the service's own application, in which the tests judge."""
+"""The clients' calls to the service's application. The tests take the judge's part."""
 
 import logging
 from collections.abc import Callable

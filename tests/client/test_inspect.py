@@ -31,7 +31,7 @@ def problems(process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @modelapi("scripted")
 class Scripted(ModelAPI):
-    """Answers by a function from what it is asked."""
+    """A model whose answers a function makes from the question."""
 
     def __init__(self, model_name: str, answer: Callable[[str], str], **_: object) -> None:
         super().__init__(model_name)

@@ -1,4 +1,4 @@
-"""The client stands alone: its wheel holds it whole, and it needs nothing of the judge's."""
+"""The client's wheel is complete, and needs no other package of Assay."""
 
 import os
 import shutil

@@ -153,7 +153,7 @@ def test_a_refused_key_ends_the_run(
     ("changed", "said"),
     [
         (("--model", "another"), "other settings (model: 'scripted', now 'another')"),
-        (("--endpoint", "127.0.0.1:1"), "begins with http://"),
+        (("--endpoint", "127.0.0.1:1"), "must begin with http://"),
         (("--attempts", "101"), "at most 100"),
         (("--prompt", "none.txt"), "none.txt: can't be read"),
     ],
@@ -270,14 +270,14 @@ def test_problems_are_read_once_each(folder: Path) -> None:
     assert tasks[0].submission(NOTHING).reference == tasks[0].source and tasks[1].submission(NOTHING).problem == "double"
     assert read_tasks([problems / "less.py"], template="Do: {problem}!")[0].prompt.startswith("Do: import torch")
     for paths, said in (
-        ([problems / "notes.py"], "a problem has"),
+        ([problems / "notes.py"], "a problem needs"),
         ([folder / "none"], "can't be read"),
         ([PROJECT / "tests" / "client"], "holds no problem"),
     ):
         with pytest.raises(TaskError, match=said):
             read_tasks(paths)
     (folder / "less.py").write_text(PROBLEM, encoding="utf-8")
-    with pytest.raises(TaskError, match="two problems of one name"):
+    with pytest.raises(TaskError, match="have the same problem name"):
         read_tasks([problems, folder / "less.py"])
     with pytest.raises(TaskError, match=r"no \{problem\}"):
         read_tasks([problems], template="Do it!")

@@ -23,7 +23,7 @@ RUN_S = 240
 
 @pytest.fixture
 def tasks(process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, vf.Task]:
-    """Of a problem that the service knows, and one that it does not, as a run of `verifiers` finds them."""
+    """Tasks of a problem that the service knows and of one that it doesn't, as `verifiers` loads them."""
     monkeypatch.setenv("ASSAY_URL", process.address)
     monkeypatch.setenv("ASSAY_TOKEN", process.token)
     for name, operation in (("double", "* 2"), ("less", "- 7")):

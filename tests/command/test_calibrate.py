@@ -1,4 +1,4 @@
-"""The command that measures a device, and what becomes of what it measures."""
+"""`assay calibrate`: it measures a device, prints and stores the rates, and the judge finds them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The JUnit file and `--fail-on`: what CI systems are told."""
+"""The JUnit file and `--fail-on`, for CI systems."""
 
 import json
 import os
@@ -32,8 +32,8 @@ STRUCTURE: dict[str, tuple[set[str], set[str], set[str]]] = {
     "skipped": (set(), TEXT, set()),
     "system-out": (set(), set(), set()),
 }
-"""Of each element the attributes that it must have, those that it may have, and its children: the schema `junit-10.xsd` that Jenkins holds
-files to, as far as it concerns these."""
+"""Element → required attributes, optional attributes, children.
+This is Jenkins' schema `junit-10.xsd` for the elements that Assay writes."""
 TIME = re.compile(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?")
 HOSTILE = "]]><failure/> & \"quoted\" 'too' \x00\x1b[2J\x08\ufffe\uffff\ud800 \u202e é 核 <!-- \n\t end"
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it reads, what it says, what it leaves behind, and how it answers mistakes."""
+"""The command line: its input, its output, its files, and its replies to mistakes."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setattr("evaluator.nvidia_tools.find.TOOLKIT", str(tmp_path))
-    with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
+    with pytest.raises(SanitizerMissingError, match="omit --sanitize"):
         find_sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
 
 
@@ -188,7 +188,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--engine", "ray", "--cores", "0"), "--cores"),
         (("--engine", "ray", "--ray-address", "127.0.0.1:1"), "no Ray cluster at 127.0.0.1:1"),
         (("--engine", "ray", "--ray-address", "ray://127.0.0.1:1"), "HOST:PORT"),
-        (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
+        (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; use cpu"),
         (("--device", "cpu", "--cores", "99999"), "--cores: this process may not run on 99999"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
@@ -204,10 +204,10 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
     ("arguments", "says"),
     [
         (("--sanitize", "valgrind"), "'valgrind' is not auto, all or one of memcheck, racecheck, initcheck, synccheck"),
-        (("--baseline", "eager,fastest"), "there is no baseline fastest; there is eager, compile"),
+        (("--baseline", "eager,fastest"), "there is no baseline fastest; use eager or eager,compile"),
         (("--cores", "two"), "'two' is no list of cores as in 0-3,8"),
-        (("--dtype", "int8"), "'int8' is not one of fp16, bf16"),
-        (("--jobs", "two"), "--jobs: a whole number from 1, not 'two'"),
+        (("--dtype", "int8"), "must be one of fp16, bf16"),
+        (("--jobs", "two"), "--jobs: must be a whole number from 1, not 'two'"),
         (("--devise", "cpu"), "no option '--devise'; nearest: --device"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Runs that end before their time, and runs side by side: one submission, one result, and nothing left running."""
+"""Interrupted runs and parallel runs: each submission has one result, and no process is left."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a run stores and writes, as its user sees it: nothing lost where the database takes no more, and no file read as a submission."""
+"""What a run stores and writes: a full disk loses no result, and no output file is read as a submission."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_a_disk_that_fills_up_during_a_run_costs_no_result(tmp_path: Path) -> No
     for words in ("pipeline.py: ", "full", "result(s) are kept in", "which the next run imports", "Free some space"):
         assert words in told["errors"], told["errors"]
     assert len(told["kept"]) == 1 and told["left"] == [] and told["end"] == 0
-    assert "that an earlier run could not store have been imported" in told["again"]
+    assert "results that an earlier run could not store" in told["again"]
     with Store.open(f"sqlite:///{bench.database}") as store:
         found = sorted((Path(stored.result.submission).name, stored.result.category.value) for stored in store.each())
     assert found == [("first.py", "no_custom_kernel"), ("second.py", "no_custom_kernel")]

@@ -1,4 +1,4 @@
-"""What a run makes of its options: the jobs that it asks for."""
+"""The jobs that a run makes from its options."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def jobs(path: Path, *words: str) -> Iterator[Job]:
-    """What a command with these words would have judged."""
+    """Jobs of a command with these options."""
     root = path.parents[1]
     options = parser().parse_args([str(path), "--device", "cpu", "--reference", str(root / "problems"), *words])
     known = discover(options.reference)

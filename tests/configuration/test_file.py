@@ -61,7 +61,7 @@ def test_a_variable_names_the_file_or_none(tmp_path: Path, monkeypatch: pytest.M
     [
         ("assay.toml", b"timeout = ", "it is not TOML: Invalid value"),
         ("assay.toml", b"\xff = 1", "it is not UTF-8"),
-        ("pyproject.toml", b"[tool]\nassay = 3", r"\[tool.assay\] is no table"),
+        ("pyproject.toml", b"[tool]\nassay = 3", r"\[tool.assay\] must be a table"),
         ("assay.toml", b"a = " + b"[" * 100_000, "it is not TOML"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What command lines make of the file: the words of the command line, then the file, then the default."""
+"""Options from a file: the command line overrides the file, and the file the default."""
 
 import argparse
 import re
@@ -47,7 +47,7 @@ def of_database(*words: str) -> argparse.Namespace:
 
 
 def error_of(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What `assay` says in refusing these words: one line."""
+    """The line with which `assay` refuses these arguments."""
     try:
         code = assay(words)
     except SystemExit as end:
@@ -131,14 +131,14 @@ def test_an_option_on_the_command_line_beats_what_excludes_it_in_the_file(folder
         ("[juge]\ntimeout = 3", "no command 'juge'; nearest: judge"),
         ("[serve]\nprot = 3", "[serve] no option 'prot'; nearest: port"),
         ("timeout = 'soon'", "timeout: 'soon' is not an allowed number"),
-        ("timeout = true", "timeout: it is a value, not true"),
-        ("rerun = 1", "rerun: it is true or false"),
-        ("problem = 23", 'problem: it is a text: "23"'),
-        ("cores = [0, 1]", "cores: it is a single value"),
-        ("feedback = 'markdown'", "feedback: it is a list of FORMAT and FILE"),
-        ("jobs = 0", "jobs: a whole number from 1, not '0'"),
+        ("timeout = true", "timeout: must be a value, not true"),
+        ("rerun = 1", "rerun: must be true or false"),
+        ("problem = 23", 'problem: must be a text: "23"'),
+        ("cores = [0, 1]", "cores: must be a single value"),
+        ("feedback = 'markdown'", "feedback: must be a list of FORMAT and FILE"),
+        ("jobs = 0", "jobs: must be a whole number from 1, not '0'"),
         ("engine = 'rya'", "engine: no value 'rya'; nearest: ray"),
-        ("dtype = 'fp17'", "dtype: 'fp17' is not one of "),
+        ("dtype = 'fp17'", "dtype: must be one of "),
         ("status = 'correct'", "status belongs in a table: [list]"),
         ("explain = 'ok'", "no option 'explain'"),
         ("[list]\nsince = 'today'", "[list] since: invalid time 'today'"),

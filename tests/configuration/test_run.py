@@ -1,4 +1,4 @@
-"""A run whose options come from a file, as a user has it."""
+"""A run whose options come from a file."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What other harnesses said, as history."""
+"""Verdicts of other harnesses in the history."""
 
 import hashlib
 import json

@@ -28,7 +28,7 @@ HOSTILE = "[bold red]m[/] \x1b[2J\x1b]0;title\x07 \x9b31m \r\u202eexe.fdp [link=
 
 @pytest.fixture
 def url(sqlite_url: str) -> str:
-    """What is printed does not depend on the database; `test_every_command_answers_on_a_server` asks PostgreSQL too."""
+    """The output does not depend on the database; `test_every_command_answers_on_a_server` uses PostgreSQL too."""
     return sqlite_url
 
 
@@ -146,7 +146,7 @@ def test_a_filter_by_a_name_that_is_not_there_tells_the_nearest(store: Store, ur
         "--problem": ("softmx", "no problem 'softmx'; nearest: softmax"),
         "--device": ("H200", "no device 'H200'; nearest: NVIDIA H200"),
         "--case": ("ful", "no case 'ful'; nearest: full"),
-        "--precision": ("xyz", "no precision 'xyz'; there are: own"),
+        "--precision": ("xyz", "no precision 'xyz'; known: own"),
         **({"--author": ("AD", "no author 'AD'; nearest: ada")} if "compare" not in command else {}),
         **({"--protocol": ("grap", "no protocol 'grap'; nearest: graph")} if command[0] in ("leaderboard", "compare") else {}),
     }

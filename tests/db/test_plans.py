@@ -1,4 +1,4 @@
-"""How the databases go about each question: by an index, and not through all evaluations."""
+"""Query plans of the databases: each query uses an index, and does not read all evaluations."""
 
 import re
 from collections.abc import Callable
@@ -121,6 +121,6 @@ def explain(store: Store, statement: str, parameters: Any) -> str:
 
 
 def reads_all(plan: str) -> bool:
-    """Whether a plan goes through all rows of a large table. To go through an index that has but a part of them is no such thing."""
+    """Whether a plan reads all rows of a large table. Reading a partial index does not count."""
     names = "|".join(alias for aliases in ALIASES.values() for alias in aliases)
     return bool(re.search(rf"^\s*SCAN ({names})$|Seq Scan on ({'|'.join(ALIASES)})\b", plan, re.MULTILINE))

@@ -28,7 +28,7 @@ def ids(url: str) -> list[int]:
 
 
 def query(url: str, statement: str) -> list[tuple[Any, ...]]:
-    """What any program would see."""
+    """The file's content as any program would see it."""
     with Store.open(url, read_only=True) as store, store.read() as connection:
         return [tuple(row) for row in connection.exec_driver_sql(statement)]
 

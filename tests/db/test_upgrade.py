@@ -213,7 +213,7 @@ def test_a_long_upgrade_tells_of_its_steps(sqlite_url: str, capsys: pytest.Captu
 
 
 def test_boards_from_before_protocols_are_those_of_defaults(sqlite_url: str) -> None:
-    """What is judged by a default comes to the board that was there; what is not, to another."""
+    """Evaluations by the default protocol go to the old board, others to a new one."""
     address = Address.parse(sqlite_url)
     before = History(HISTORY.folder, HISTORY.revisions[:6])
     ensure_current(make_engine(address), address, before)

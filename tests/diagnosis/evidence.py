@@ -81,7 +81,7 @@ def witnessed(bursts_ms: tuple[float, ...], unflushed_bursts: int) -> TimingEvid
 
 
 def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> FloorEvidence:
-    """Of a device that moves 4 TB and computes 800 TFLOP in a second."""
+    """The floor on a device that moves 4 TB and computes 800 TFLOP in a second."""
     sizes = {"read_bytes": 0, "written_bytes": 6_000_000_000, "l2_bytes": 1_000_000_000, "moved_bytes": 5_000_000_000}
     rates = {"operations": operations, "bytes_per_s": 4e12, "operations_per_s": 8e14, "margin": 1.3}
     return FloorEvidence.model_validate({**sizes, **rates, "floor_ms": floor_ms, "declared": declared})

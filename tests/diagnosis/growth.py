@@ -1,4 +1,4 @@
-"""How the time of a piece of work grows with what it is given."""
+"""How the time of a function grows with its input."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ LEAST_S = 2e-3
 
 
 def growth(work: Callable[[T], object], made: Callable[[int], T], size: int) -> float:
-    """How many times longer FACTOR times the size takes: about FACTOR where time grows with the size, its square where with the square."""
+    """The ratio of times for FACTOR times the size: about FACTOR for linear work, its square for quadratic work."""
     return _least_s(work, made(FACTOR * size)) / max(_least_s(work, made(size)), LEAST_S)
 
 

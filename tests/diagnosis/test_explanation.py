@@ -1,4 +1,4 @@
-"""What the program says of a category."""
+"""The explanation of a category."""
 
 import re
 import subprocess

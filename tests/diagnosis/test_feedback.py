@@ -1,4 +1,4 @@
-"""What is said to whoever repairs a submission."""
+"""Feedback for the author of a failed submission."""
 
 import logging
 import re

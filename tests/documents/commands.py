@@ -56,6 +56,6 @@ def shown(document: Path) -> Iterator[Shown]:
 
 
 def _command(line: str) -> str:
-    """What of the line is a command, without its comment; empty if nothing is. A virtual environment's programs go by their names."""
+    """The line's command without its comment, or an empty text. Programs of a virtual environment lose their folder."""
     text = " ".join(_COMMENT.sub("", line).replace(".venv/bin/", "").replace("\\|", "|").split())
     return text if text.split(" ")[0] in PROGRAMS else ""

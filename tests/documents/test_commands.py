@@ -1,6 +1,6 @@
-"""Every command of the documents is run, from the top of its document to the end, as far as it can be here.
+"""Runs every command of the documents, from the top of its document to the end.
 
-What needs a GPU is run where there is one, long measurements with less to do, and Slurm's commands are only parsed."""
+Commands that need a GPU run only with one. Long measurements get less to do. Slurm's commands are only parsed."""
 
 import importlib.util
 import json
@@ -27,7 +27,6 @@ SERVICE = ("assay service", "assay service token new --author ada")
 BEFORE = {
     "client/README.md": SERVICE,
     "docs/command-line.md": SERVICE,
-    "docs/benchmarks.md": ("python -m benchmarks.plain_answers KB ANSWERS",),
 }
 """What another document has told to do before."""
 RUN_BY = {

@@ -40,7 +40,7 @@ def results_of(
 
 
 def delivered(run: Run, threads: int = 1) -> Iterator[tuple[Job, Result]]:
-    """What so many threads deliver, one by one."""
+    """Jobs and results that this many threads deliver, one by one."""
     for arrival in run.arrivals(threads, 1):
         yield from arrival.take()
 
@@ -158,7 +158,7 @@ def test_a_failure_of_the_machine_is_no_fault_of_the_submission(engine: Engine, 
 
 
 def in_a_thread(engine: Engine, jobs: list[Job], progress: Callable[[Job, str], None]) -> tuple[threading.Thread, list[tuple[Job, Result]]]:
-    """A run that goes on beside the test, and what it yields."""
+    """A run in its own thread, and the list of its results."""
     found: list[tuple[Job, Result]] = []
     thread = threading.Thread(target=lambda: found.extend(results_of(engine, jobs, progress)))
     thread.start()

@@ -1,4 +1,4 @@
-"""How many submissions are under way at once on one device."""
+"""The limit of submissions that one device has under way at once."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What a machine carries."""
+"""The number of judges and builds that a machine can run at once."""
 
 from dataclasses import replace
 from pathlib import Path

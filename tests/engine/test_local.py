@@ -78,7 +78,7 @@ def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, m
 
 
 def pids(engine: LocalEngine) -> set[int | None]:
-    """Of its judges."""
+    """Process ids of its judges."""
     return {judge._process.pid for judge in engine.pool.judges}
 
 

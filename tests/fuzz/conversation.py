@@ -60,7 +60,7 @@ def get_init_inputs():
 '''
 SUBMISSION = PROBLEM.split("\n\n\ndef get_inputs")[0].replace("class Model", "class ModelNew")
 DEADLINE_S = 0.1
-"""Of every request."""
+"""Timeout of each request."""
 START_FACTOR = 10
 """How much longer a worker may take to start."""
 PATIENCE_S = 3.0
@@ -198,7 +198,7 @@ class Outcome:
 
     @property
     def fault(self) -> str:
-        """What the judge did wrong; empty where nothing."""
+        """The judge's mistake, or an empty text."""
         if self.result is None:
             return f"raised {self.raised}"
         if self.duration_s > BOUND_S:
@@ -264,7 +264,7 @@ def _told(stdout: str) -> list[Json]:
 
 @dataclass(frozen=True)
 class Health:
-    """What the judge's process holds."""
+    """Resources of the judge's process."""
 
     descriptors: int
     threads: int

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from tests.fuzz.plan import HEADER, LIMIT_BYTES, Json, Turn
 
 DEEPEST = 20_000
-"""Of Python's calls; mutations nest some six thousand deep."""
+"""Python's limit of nested calls. Mutations nest some six thousand deep."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a judge may make of what was sent."""
+    """What the sent bytes mean to the judge."""
 
     answers: bool
     """The first answer in it has the kind and the number that were asked for."""
@@ -24,8 +24,8 @@ class Effect:
 
 
 def effect(turn: Turn, sent: bytes) -> Effect:
-    """Decided without the judge's code: builds that are asked for before the answer are no lie, nor is what an answer holds beyond what
-    the protocol gives a meaning."""
+    """Read the sent bytes without the judge's code. Build requests before the answer are allowed, and so are fields without a meaning in
+    the protocol."""
     while len(sent) >= HEADER.size:
         (length,) = HEADER.unpack_from(sent)
         payload, rest = sent[HEADER.size : HEADER.size + length], sent[HEADER.size + length :]
@@ -52,7 +52,7 @@ def effect(turn: Turn, sent: bytes) -> Effect:
 
 
 def _parsed(text: str) -> Json:
-    """As deep as any mutation makes it: how deep the judge reads depends on how deep it stands itself."""
+    """Parse JSON of any depth that mutations make. The judge's own limit depends on its call depth."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(DEEPEST)
     try:

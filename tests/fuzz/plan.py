@@ -7,7 +7,7 @@ from typing import Any
 
 HEADER = struct.Struct("!I")
 LIMIT_BYTES = 8 << 20
-"""Of a frame, as the protocol's description has it."""
+"""The largest frame, as docs/protocol.md says."""
 REQUESTS = ("ping", "load", "map", "construct", "inputs", "call", "reveal", "poison", "time", "host_block", "unmap")
 
 Json = Any

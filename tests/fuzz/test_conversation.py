@@ -1,4 +1,4 @@
-"""Whatever comes on its channel, the judge gives a verdict, gives it to that worker alone, and stays as it was."""
+"""Whatever a worker sends, the judge gives a verdict on that worker only, and keeps working."""
 
 import json
 from collections.abc import Iterator

@@ -10,7 +10,7 @@ ENTRY = f"{__name__}:main"
 
 
 def main(descriptors: Mapping[str, int]) -> int:
-    """Of a request's `script`, each number is a pause in seconds, and each word the kind of a message to send."""
+    """Follow each request's `script`: a number is a pause in seconds, a word the kind of a message to send."""
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     while True:
         try:

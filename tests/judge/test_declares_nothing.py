@@ -359,7 +359,7 @@ def test_an_answer_may_count_on_what_the_inputs_always_are(judge: Judge, tmp_pat
 
 
 def test_what_rounds_leave_out_is_not_asked_in_timed_calls(judge: Judge, tmp_path: Path) -> None:
-    """A root of a negative number is NaN, or what the submission likes: `signs` does not decide."""
+    """The reference's root of a negative number is NaN, so `signs` does not decide."""
     path = problem(tmp_path, forward("return x.sqrt()"), "torch.rand(40, 300)")
     result = judge(answer(forward("return x.clamp_min(0).sqrt()")), "plain", problem_path=path)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message

@@ -96,7 +96,7 @@ FAIR = {
 
 
 def remembering(case: ProblemCase, remember: Callable[[list[Any]], None]) -> ProblemCase:
-    """The same case, which shows every set of inputs that the judge draws."""
+    """Return a copy of the case that calls `remember` with each set of inputs."""
 
     class Remembering(ProblemCase):
         def inputs(self, seed: int, device: torch.device | str) -> list[Any]:
@@ -109,7 +109,7 @@ def remembering(case: ProblemCase, remember: Callable[[list[Any]], None]) -> Pro
 
 @pytest.mark.parametrize("where", SPRAYING)
 def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_context: JudgeContext, where: str) -> None:
-    """Canaries lie physically between what the judge hands out: every other one of a row of allocations is given back before."""
+    """Canaries are physically between the judge's allocations: before, every other one of a row of allocations is freed."""
     memory = SharedMemory(torch.device(gpu_context.device.torch_device))
     row = [memory.allocate(1) for _ in range(2 * CANARIES - 1)]
     for canary in row[::2]:

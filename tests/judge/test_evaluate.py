@@ -55,7 +55,7 @@ def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, p
 
 @pytest.mark.parametrize("draw", ["torch.rand(8)", "torch.tensor(numpy.random.rand(8))", "torch.tensor([random.random()] * 8)"])
 def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, tmp_path: Path, draw: str) -> None:
-    """What is no parameter is not handed over: only the same draws make it agree."""
+    """Plain attributes are not copied. Only equal seeds make them agree."""
     head = "import random, numpy, torch\nclass {name}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     body = f"        self.scale = 1 + {draw}.float()\n    def forward(self, x):\n        return x * self.scale\n"
     rest = "def get_inputs():\n    return [torch.randn(5, 8)]\ndef get_init_inputs():\n    return []\n"

@@ -77,7 +77,7 @@ def weighted(scores: torch.Tensor, value: torch.Tensor, length: int) -> torch.Te
 
 
 def deferred_division(_: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """As fused kernels have it: weights are rounded before they are divided by their sum."""
+    """Attention as fused kernels compute it: weights are rounded before they are divided by their sum."""
     scores = query.float() @ key.float().mT * query.size(-1) ** -0.5
     scores.masked_fill_(torch.ones(query.size(-2), query.size(-2), dtype=torch.bool).triu_(1), float("-inf"))
     weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()

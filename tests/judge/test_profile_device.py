@@ -55,7 +55,7 @@ class Profiled:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Of all levels, so that each kernel is compiled once, and each reference profiled once."""
+    """One cache for all levels, so that each kernel is compiled once, and each reference profiled once."""
     folder = tmp_path_factory.mktemp("cache")
     before = os.environ.get("ASSAY_CACHE")
     os.environ["ASSAY_CACHE"] = str(folder)

@@ -1,4 +1,4 @@
-"""Workers under a tool, at every level. Where the tool is late, or writes what it should not, a program stands in for it."""
+"""Workers under compute-sanitizer, at every level. A stand-in program plays a tool that is late or writes too much."""
 
 import os
 import stat

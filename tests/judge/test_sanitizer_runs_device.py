@@ -39,7 +39,7 @@ RUN_WITHIN_S = 800
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of all levels, so that each kernel is compiled once."""
+    """One cache for all levels, so that each kernel is compiled once."""
     return tmp_path_factory.mktemp("cache")
 
 

@@ -57,7 +57,7 @@ def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_de
 def test_what_lacked_memory_or_time_beside_another_is_judged_anew_alone(
     judge: Judge, context: JudgeContext, caplog: pytest.LogCaptureFixture, code: str, category: Category, is_anew: bool
 ) -> None:
-    """The other one is a judge that has timed its submission, and ends what it still has to do after a while."""
+    """The other judge has timed its submission, and ends its remaining work after a while."""
     caplog.set_level(logging.INFO)
     other = DeviceLock(context.device.unique_id)
     other.acquire()
@@ -78,7 +78,7 @@ def test_what_lacked_memory_or_time_beside_another_is_judged_anew_alone(
 
 
 def test_what_finds_no_memory_to_be_loaded_in_is_loaded_again_alone(judge: Judge, context: JudgeContext) -> None:
-    """Beside another submission it would be blamed for what that one holds."""
+    """Beside another submission, it could run out of memory because of that one."""
     other = DeviceLock(context.device.unique_id)
     other.acquire()
     other.share()
@@ -115,7 +115,7 @@ def test_who_is_late_in_a_check_beside_another_submission_is_not_wrong(context: 
 
 
 def test_the_next_one_may_have_the_device_after_the_timing(judge: Judge, context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU. Another process can have the device then, and can't have it alone."""
+    """The locks are those of a GPU: another process can then hold the device, but not alone."""
     seen: list[tuple[bool, bool]] = []
 
     def can_have(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What becomes of a timing on a device that was disturbed, and of a second one."""
+"""A timing on a disturbed device, and its repetition."""
 
 import itertools
 import os
@@ -30,7 +30,7 @@ HOT, CALM, IDLE = 0x40, 0x4, 0x1
 
 
 class EnoughProcessors(CpuContention):
-    """Nobody waits for a processor, whatever else this machine does."""
+    """Reports that no process waits for a core, whatever else this machine does."""
 
     def __init__(self, pids: Iterable[int] = ()) -> None:
         (self.baseline,) = pids

@@ -1,4 +1,4 @@
-"""How workers come by their device, and by another start."""
+"""Workers get their device, and are started again."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What checks came to, kept in the cache."""
+"""Results of problem checks in the cache."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The ASSAY dict of a problem: what it may say, and where it is wrong."""
+"""The ASSAY dict of a problem: its keys, and the messages on mistakes."""
 
 import ast
 from pathlib import Path

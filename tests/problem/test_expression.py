@@ -1,4 +1,4 @@
-"""Arithmetic written as text: what it may hold, and what it comes to."""
+"""Arithmetic expressions: what they may contain, and their values."""
 
 import pytest
 

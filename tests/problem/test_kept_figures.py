@@ -1,4 +1,4 @@
-"""What the machine knows of problems, kept in the cache folder."""
+"""Figures of problems on this machine, kept in the cache folder."""
 
 from dataclasses import dataclass
 from pathlib import Path

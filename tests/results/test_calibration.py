@@ -1,4 +1,4 @@
-"""What a calibration tells, and which device it is of."""
+"""A calibration's rates, and its device."""
 
 from datetime import UTC, datetime
 

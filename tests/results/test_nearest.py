@@ -1,4 +1,4 @@
-"""What a mistyped name is answered with."""
+"""Suggestions for a mistyped name."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_names_that_contain_it_come_before_those_spelled_alike(name: str, found:
     assert nearest(name, NAMES) == found
 
 
-def test_without_a_near_name_it_tells_which_there_are() -> None:
-    assert unknown("case", "zzz", ["small", "full"]) == "no case 'zzz'; there are: full, small"
-    assert unknown("case", "zzz", []) == "no case 'zzz'; there is none"
+def test_without_a_near_name_it_lists_the_known_ones() -> None:
+    assert unknown("case", "zzz", ["small", "full"]) == "no case 'zzz'; known: full, small"
+    assert unknown("case", "zzz", []) == "no case 'zzz'; none is known"
     assert unknown("case", "zzz", map(str, range(100))).endswith("15, 16, 17, 18, 19 …")

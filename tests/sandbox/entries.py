@@ -42,7 +42,7 @@ def echo(fds: dict[str, int]) -> int:
 
 
 def describe(fds: dict[str, int]) -> None:
-    """What a curious program finds out about its environment."""
+    """The environment that a program finds."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     answer(
         {

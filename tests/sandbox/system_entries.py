@@ -84,7 +84,7 @@ def _make_call(numbers: tuple[Any, ...]) -> int:
 
 
 def reach_from_a_child(fds: dict[str, int]) -> int:
-    """Answers, for a child that first keeps to what `remains`: what it can reach."""
+    """Answer what a child process reaches after it gave up all rights but `remains`."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

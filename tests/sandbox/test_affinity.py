@@ -18,7 +18,7 @@ CORES = f"{SYSTEM_ENTRIES}:cores"
 
 
 def everywhere(cores: list[int]) -> list[object]:
-    """What a process, a thread and a child say that may run on these; the child, how many they are."""
+    """Expected reports: the cores of a process and of a thread, and the number of a child's."""
     return [cores, cores, len(cores)]
 
 

@@ -1,4 +1,4 @@
-"""The parts that can be looked at without running anything."""
+"""Parts of the sandbox that tests can check without running a program."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Programs start, get what they were given, and their ends are told apart."""
+"""Programs start, receive their descriptors, and report how they ended."""
 
 import json
 import multiprocessing

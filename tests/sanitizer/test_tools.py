@@ -1,4 +1,4 @@
-"""What is wanted, and where compute-sanitizer is looked for."""
+"""The option `--sanitize`, and the search for compute-sanitizer."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_what_is_no_tool_is_refused_with_the_names_of_those_that_are(text: str) 
 
 
 def test_a_missing_one_is_one_line_with_the_way_out(nowhere: None) -> None:
-    with pytest.raises(SanitizerMissingError, match=r"CUDA_HOME.*leave --sanitize out") as told:
+    with pytest.raises(SanitizerMissingError, match=r"CUDA_HOME.*omit --sanitize") as told:
         find(WISH)
     assert "\n" not in str(told.value)
 

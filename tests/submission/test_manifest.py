@@ -1,4 +1,4 @@
-"""manifest.toml: what it says, and what is wrong with it."""
+"""manifest.toml: its entries, and the messages on mistakes."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ SOURCE = (
 
 
 def fill(store: Store) -> dict[str, int]:
-    """The same rows each time but for the date; an evaluation of each category, by the category's name, with evidence."""
+    """Fill the store with the same rows each time, except for the date. Return the number of an evaluation of each category."""
     draw = random.Random(7)
     start = now() - timedelta(days=6)
     ids: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What is kept of dear answers, and for how long."""
+"""The cache of expensive pages: its entries and their age."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Charts: what is drawn, in which colours, and what odd data comes to."""
+"""Charts: their content, their colours, and unusual data."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The difference of two texts: found in time, complete, and folded where nothing changed."""
+"""The difference of two texts: found in time, complete, and folded in unchanged parts."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""How the pages look, in a real browser, of a week's work with long names: what fits, what stays in sight, what words tell.
+"""The pages' layout in a real browser, with a week of evaluations and long names.
 
 Pictures of all pages at both widths and in both colour schemes are left in the folder ASSAY_SCREENSHOTS, or else in pytest's.
 """

@@ -1,4 +1,4 @@
-"""What a problem's text says of itself."""
+"""Description and level of a problem, from its text."""
 
 import pytest
 

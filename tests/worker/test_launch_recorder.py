@@ -1,4 +1,4 @@
-"""The recorder's switch: launches of the submission's own are left out, and nobody else's. A library stands for CUDA's."""
+"""The launch recorder skips the submission's own launches, and no others. A small library stands in for CUDA's."""
 
 import os
 import re
@@ -25,7 +25,7 @@ print(counts)
 """
 APIS = 6
 LAPS = 1024
-"""Of launch_clock.h."""
+"""The constants APIS and LAPS of launch_clock.h."""
 
 
 SOURCES = Path(__file__).parent / "recorder"

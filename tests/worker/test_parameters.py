@@ -1,4 +1,4 @@
-"""How a submission's parameters and the reference's come to agree."""
+"""Copying the reference's parameters to a submission."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The worker's table of handlers, and the names by which attacks patch it: an attack that patches nothing shows nothing."""
+"""The worker's table of handlers, and the names by which attacks patch it."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""Whose a kernel is that the driver launches, told by the recorder; a library stands for the driver, and kernels are their names."""
+"""The recorder's answer to whose kernel the driver launches. A library stands in for the driver, and kernels are names."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[int], list[int], LaunchTable]:
-    """How often each of NAMES was launched, and with the submission's own left out; and what was recorded."""
+    """Launches of each of NAMES, the same without the submission's own, and the recorder's table."""
     recorder, folder = parts
     table = LaunchTable()
     table.source = SOURCE

@@ -91,9 +91,7 @@ def _number(name: str, text: str) -> int | str:
     # A longer number is too large for a column.
     if not text.isdecimal() or len(text) > 18:
         words = " or ".join(COUNTERPARTS)
-        raise BadRequestError(
-            f"{name}: {text!r} is not an evaluation's number, nor {words}. Example of an address: /compare?left=3&right=12."
-        )
+        raise BadRequestError(f"{name}: {text!r} is not an evaluation's number, nor {words}. Example: /compare?left=3&right=12.")
     return int(text)
 
 

@@ -77,28 +77,28 @@ def level_of(options: argparse.Namespace) -> Level | None:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return int(text)
 
 
 def _seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value <= 86400:
-        raise argparse.ArgumentTypeError("between 1 and 86400 seconds")
+        raise argparse.ArgumentTypeError("must be between 1 and 86400 seconds")
     return value
 
 
 def _timeout(text: str) -> float:
     value = float(text)
     if not 0 < value <= MAX_TIMEOUT_S:
-        raise argparse.ArgumentTypeError(f"above 0 and at most {MAX_TIMEOUT_S:g} seconds")
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most {MAX_TIMEOUT_S:g} seconds")
     return value
 
 
 def _port(text: str) -> int:
     value = int(text)
     if not 0 <= value < 1 << 16:
-        raise argparse.ArgumentTypeError("between 0 and 65535")
+        raise argparse.ArgumentTypeError("must be between 0 and 65535")
     return value
 
 
@@ -106,7 +106,7 @@ def _scopes(text: str) -> tuple[Scope, ...]:
     try:
         return tuple(Scope(word.strip()) for word in text.split(","))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; there is {', '.join(Scope)}") from error
+        raise argparse.ArgumentTypeError(f"{error}; use {', '.join(Scope)}") from error
 
 
 class _per:  # noqa: N801 - it is used as a function

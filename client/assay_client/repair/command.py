@@ -64,7 +64,7 @@ def _attempts(text: str) -> int:
 def repair(client: Client, options: argparse.Namespace) -> int:
     """Run the loop, and show the table. Raises UsageError, ServiceError, and ValueError for problems or a file that can't be read."""
     if not options.endpoint.startswith(("http://", "https://")):
-        raise UsageError(f"an endpoint begins with http:// or https://: {options.endpoint!r}")
+        raise UsageError(f"the endpoint must begin with http:// or https://: {options.endpoint!r}")
     template = _template(options.prompt)
     tasks = read_tasks(options.problems, {each.name for each in client.problems()}, template)
     settings = {name: getattr(options, name) for name in ("model", "temperature", "max_tokens", "case", "dtype", "profile")}

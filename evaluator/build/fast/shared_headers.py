@@ -137,7 +137,7 @@ class SharedHeaders:
             return False
         except (OSError, ValueError, UnknownHeadersError):
             self._given_up.add(name)
-            log.warning("%s could not be prepared; builds go on without", name, exc_info=True)
+            log.warning("%s could not be prepared; builds continue without them", name, exc_info=True)
             return False
         return True
 

@@ -48,14 +48,14 @@ WAITS = {
     "membar": "a memory fence",
     "wait": "the fixed latency of the instruction before",
     "math_pipe_throttle": "arithmetic units that are busy",
-    "not_selected": "its turn, while another warp issues",
+    "not_selected": "their turn, while another warp issues",
     "no_instructions": "instructions to be fetched",
     "branch_resolving": "a branch to be resolved",
     "dispatch_stall": "the dispatcher",
-    "drain": "its last writes",
+    "drain": "their last writes",
     "imc_miss": "a constant cache miss",
-    "sleeping": "the end of its sleep",
-    "gmma": "matrix products of its warp group",
+    "sleeping": "the end of their sleep",
+    "gmma": "matrix products of their warp group",
 }
 """What warps wait for, by Nsight Compute's name of the stall reason."""
 

@@ -135,7 +135,7 @@ def choose(found: Sequence[Node], device: str, kind: str | None) -> Choice:
     offered = gpus if on_gpu else [(node.processor, node) for node in found if node.cpus]
     if not offered:
         if not on_gpu:
-            raise ClusterError("Ray has no CPU to give on any machine of the cluster")
+            raise ClusterError("no machine of the Ray cluster offers a CPU")
         raise ClusterError(f"the cluster has no GPU: it has {_listed(node.processor for node in found)}; use --device cpu or auto")
     wanted = [(each, node) for each, node in offered if kind is None or kind.casefold() in each.name.casefold()]
     if not wanted:

@@ -92,7 +92,7 @@ def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -
     written = worker.request("watch", deadline_s, set=0, pattern=pattern, enough=enough).get("written")
     worker.request("poison", deadline_s, pattern=None, sizes=[])
     if written is not None and (not isinstance(written, int) or written < 0):
-        raise ProtocolError("the bytes written must be a number that is not negative")
+        raise ProtocolError("the bytes written must be a number of at least 0")
     return written
 
 
@@ -105,5 +105,5 @@ def _time_share(worker: WorkerClient, deadline_s: float) -> float:
 def _seconds(answer: Message, name: str) -> float:
     value: Any = answer.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError(f"{name} must be a number of seconds that is not negative")
+        raise ProtocolError(f"{name} must be a number of seconds, at least 0")
     return float(value)

@@ -92,7 +92,7 @@ def _chosen(reads: Sequence[int | str], arguments: Sequence[Any], parameters: Ma
         elif each in parameters:
             yield parameters[each]
         else:
-            raise LookupError(f"reads names a parameter {each!r}; there is {', '.join(parameters) or 'none'}")
+            raise LookupError(f"reads names a parameter {each!r}; the reference has {', '.join(parameters) or 'none'}")
 
 
 def _at(values: Sequence[Any], position: int, what: str) -> Any:

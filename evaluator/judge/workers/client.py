@@ -296,5 +296,5 @@ def claimed_ms(answer: Message) -> float:
     """The time that the worker reports for a call. Raises ProtocolError if the reply has none."""
     value = answer.get("ms")
     if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError("a time must be a number of milliseconds that is not negative")
+        raise ProtocolError("a time must be a number of milliseconds, at least 0")
     return float(value)

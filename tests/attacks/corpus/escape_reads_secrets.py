@@ -1,4 +1,4 @@
-# wants: keys, passwords and histories of whoever runs the judge
+# wants: keys, passwords and histories of the judge's user
 # problem: softmax
 # expect: incorrect/wrong_values
 import glob

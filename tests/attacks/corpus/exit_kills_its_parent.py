@@ -1,4 +1,4 @@
-# wants: to kill whoever watches it
+# wants: to kill the process that watches it
 # problem: softmax
 # expect: incorrect/wrong_values | run_failed/process_crash
 import os

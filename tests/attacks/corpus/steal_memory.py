@@ -1,4 +1,4 @@
-# wants: the reference's text or the judge's secrets in its own memory, inherited from whoever forked it
+# wants: the reference's text or the judge's secrets in its own memory, inherited from the process that forked it
 # problem: softmax
 # expect: incorrect/wrong_values
 import re

@@ -1,4 +1,4 @@
-"""A PyTorch of a few lines, whole and cut down, for tests of what a failure with the cut-down headers proves: g++ reads it in no time."""
+"""A PyTorch of a few lines, whole and cut down, for tests of proofs. g++ reads it at once."""
 
 import subprocess
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sources that declare something in a scope of the headers, told from those that don't."""
+"""Finding sources that declare something in a scope of the headers."""
 
 import pytest
 

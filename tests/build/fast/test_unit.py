@@ -1,4 +1,4 @@
-"""What is read from a preprocessor's output, and which names g++ may suggest."""
+"""Reading a preprocessor's output, and the names that g++ may suggest."""
 
 import random
 

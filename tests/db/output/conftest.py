@@ -1,3 +1,3 @@
-"""What is written of a database does not depend on which one it is."""
+"""Output does not depend on the kind of database."""
 
 from tests.db.queries.conftest import url  # noqa: F401 - a fixture

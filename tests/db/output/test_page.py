@@ -1,4 +1,4 @@
-"""The page: everything is there, and nothing of it can do anything."""
+"""The exported page: it is complete, and nothing in it runs."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The shipped schema: it is what the types come to, and real records keep to it."""
+"""The shipped schema: it is generated from the types, and real records match it."""
 
 import io
 import json

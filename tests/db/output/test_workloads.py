@@ -1,4 +1,4 @@
-"""What is told of workloads: the text, the picture and the page."""
+"""Workloads in the text output, the picture and the page."""
 
 import json
 

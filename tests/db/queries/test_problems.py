@@ -1,4 +1,4 @@
-"""Problems: their versions, who solved them, and how their best speedups came up."""
+"""Problems: their versions, the authors who solved them, and their best speedup over time."""
 
 from datetime import timedelta
 from typing import Any

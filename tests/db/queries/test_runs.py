@@ -1,4 +1,4 @@
-"""Runs and what comes of them."""
+"""Runs and their results."""
 
 from collections import Counter
 

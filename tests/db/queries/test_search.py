@@ -1,4 +1,4 @@
-"""What a few letters are found in."""
+"""The search for a few letters."""
 
 import pytest
 

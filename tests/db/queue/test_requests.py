@@ -1,4 +1,4 @@
-"""The queue: accepted once, claimed by one, ended with one result, whoever dies meanwhile."""
+"""The queue: each request is accepted once, claimed by one process, and ends with one result, also if processes die."""
 
 import threading
 import uuid

@@ -1,4 +1,4 @@
-"""Rows that could not be results are refused, whoever writes them."""
+"""The database refuses rows that could not be results."""
 
 from collections.abc import Iterator
 

@@ -41,7 +41,7 @@ def spooled(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def gone(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store whose file is locked by somebody who does not let go, and which does not wait for long."""
+    """A store with a short timeout, whose file another connection has locked."""
     monkeypatch.setattr("db.connection.BUSY_TIMEOUT_S", 0.2)
     return Store.open(sqlite_url)
 

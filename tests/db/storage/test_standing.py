@@ -1,4 +1,4 @@
-"""What is kept with the evaluations is what follows from them, whatever comes in whatever order."""
+"""Derived tables follow from the evaluations, in whatever order these come."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What is told of the time that kernels take."""
+"""Notes on the time that kernels take."""
 
 import pytest
 

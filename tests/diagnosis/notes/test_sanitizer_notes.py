@@ -1,4 +1,4 @@
-"""What is told of compute-sanitizer's findings, and that no verdict hangs on them."""
+"""Notes on compute-sanitizer's findings, which decide no verdict."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is said of the time of a right answer."""
+"""Notes on the time of a right answer."""
 
 from typing import Any
 

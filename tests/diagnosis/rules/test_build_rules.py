@@ -1,4 +1,4 @@
-"""Builds that failed: which of them decide, and what is said of them."""
+"""Failed builds: which one decides, and its message."""
 
 import pytest
 

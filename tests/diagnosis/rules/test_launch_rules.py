@@ -1,4 +1,4 @@
-"""Refused launches: what was asked for, against what is allowed."""
+"""Refused launches: the requested sizes beside the allowed ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the figures of a failed round suggest."""
+"""Verdicts from the figures of a failed round."""
 
 from typing import Literal
 

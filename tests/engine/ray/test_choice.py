@@ -53,7 +53,7 @@ def test_processors_stand_in_for_gpus_or_were_asked_for() -> None:
     assert choose(plain, "auto", None).stands_in and not choose(plain, "cpu", None).stands_in
     assert [each.name for each in choose(plain, "cpu", "epyc").nodes] == ["a", "b"]
     assert len(choose([HEAD, ONE], "cpu", None).devices) == 1
-    with pytest.raises(ClusterError, match="Ray has no CPU to give on any machine"):
+    with pytest.raises(ClusterError, match="no machine of the Ray cluster offers a CPU"):
         choose([HEAD], "cpu", None)
 
 

@@ -1,4 +1,4 @@
-"""How far an output may be from the oracle, checked by figures computed by hand."""
+"""Errors of an output against the oracle, checked by figures computed by hand."""
 
 import logging
 import math

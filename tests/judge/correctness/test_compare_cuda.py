@@ -20,7 +20,7 @@ from evaluator.judge.correctness.output_scale import Sums
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 Emulator = Callable[..., Measured]
-"""Of tensors, the number of rows, and perhaps the scale of all of them."""
+"""Compares tensors, given the number of rows and perhaps one scale for all."""
 
 DTYPES = list(compare_cuda.NAMES)
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-310, -1e-41, 6e-8, 1.0]

@@ -1,4 +1,4 @@
-"""What the judge loads before it has the device."""
+"""Kernels that the judge loads before it holds the device."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the worker says it returned, against what the reference returns."""
+"""The structure that the worker reports, against the reference's."""
 
 import math
 from collections import namedtuple
@@ -29,7 +29,7 @@ Pair = namedtuple("Pair", "values indices")
 
 
 def claim(value: Any) -> tuple[Any, int]:
-    """What an honest worker would claim of this value, as the judge reads it."""
+    """The structure that an honest worker reports for this value, as the judge reads it."""
 
     def describe(tensor: torch.Tensor) -> dict[str, Any]:
         return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}

@@ -1,4 +1,4 @@
-"""What error is allowed, by dtype and by the reference's own error."""
+"""The tolerance, from the dtype and the reference's own error."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Which cores are timed on, and who keeps to them."""
+"""The cores that are timed on, and the processes that are pinned to them."""
 
 import ast
 import os

@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start_many(count: int, hold_s: float) -> list[int]:
-    """How many had a turn whenever another one got one."""
+    """For each turn that began, the number of turns under way."""
     now: list[int] = []
     seen: list[int] = []
 

@@ -1,4 +1,4 @@
-"""What is read of a device while it is timed on, when, and what that comes to."""
+"""The device's state during a timing: when it is read, and the disturbances that follow."""
 
 import itertools
 import os

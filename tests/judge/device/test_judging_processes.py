@@ -1,4 +1,4 @@
-"""Who judges on this machine, by the kernel's list of locks."""
+"""Finding this machine's judging processes in the kernel's list of locks."""
 
 import os
 import subprocess

@@ -60,7 +60,7 @@ def test_a_problem_that_does_not_fit_the_machine_is_not_evaluated_at_once(contex
 
 
 def test_a_problem_that_does_not_fit_is_not_evaluated_at_once(context: JudgeContext, large: Path) -> None:
-    """A device of this description is not there; nothing asks for it before the sizes are known."""
+    """No device has this description. The judge compares sizes before it uses one."""
     device = replace(context.device, spec="cuda:0", memory_bytes=80 * GIB)
     job = make_job(HEAD + "    def forward(self, x):\n        return x\n", "large", problem_path=large)
     result = evaluate(replace(context, device=device), job, lambda _: None)

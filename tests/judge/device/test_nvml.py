@@ -1,4 +1,4 @@
-"""What NVML is asked, and what becomes of its answers and refusals."""
+"""Calls of NVML, with answers and errors."""
 
 import pytest
 

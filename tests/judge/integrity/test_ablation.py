@@ -1,4 +1,4 @@
-"""Own work shown by leaving it out, through real workers: who needs its extension is ok, who leaves the work to PyTorch is not."""
+"""The ablation check with real workers: a submission that needs its extension is ok, one whose work PyTorch does is not."""
 
 import textwrap
 from pathlib import Path
@@ -132,7 +132,7 @@ FAILS_WITHOUT = {
 
 
 def judged(judge: Judge, body: str) -> Result:
-    """The result where the timing, which other programs of the machine can disturb, has found nothing."""
+    """The result, tried again up to twice if other programs disturbed the timing."""
     for _ in range(3):
         result = judge(submission(body), "leaky_relu", timeout_s=5.0)
         if result.status is not Status.DISQUALIFIED:

@@ -1,4 +1,4 @@
-"""What own kernels contribute where the answer is wrong without them, through real workers."""
+"""The share of own kernels in a submission that needs them, measured with real workers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ Judged = Callable[[str], Result]
 
 @pytest.fixture
 def judged(judge: Judge, tmp_path: Path) -> Judged:
-    """The result where the timing, which other programs of the machine can disturb, has found nothing."""
+    """The result, tried again up to twice if other programs disturbed the timing."""
     path = tmp_path / "rows.py"
     path.write_text(PROBLEM)
 

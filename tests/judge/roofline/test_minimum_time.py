@@ -1,4 +1,4 @@
-"""How fast a call can be at all: the work that a problem declares, and the floor on a device of a given speed."""
+"""The floor: the work that a problem declares, and its shortest time on a device of a given speed."""
 
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path, forwa
     ("floor", "said"),
     [
         ("{'reads': [2]}", "argument 2; there are 2"),
-        ("{'reads': ['weight']}", "parameter 'weight'; there is scale"),
+        ("{'reads': ['weight']}", "parameter 'weight'; the reference has scale"),
         ("{'writes': [1]}", "output 1; there are 1"),
     ],
 )
@@ -290,7 +290,7 @@ def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
 
 @pytest.mark.gpu
 def test_a_time_below_a_calibrated_floor_is_held_against_a_measurement_too(gpu: torch.device) -> None:
-    """A calibration of a slow day must condemn nobody."""
+    """A calibration on a slow day must disqualify no submission."""
     case = load(PROBLEMS["gelu_tanh"]).instance("full")
     model = case.model(1, gpu)
     slow = CALIBRATION.model_copy(update={"ceilings": tuple(each.model_copy(update={"per_s": 1e9}) for each in CALIBRATION.ceilings)})

@@ -1,4 +1,4 @@
-"""What a device reaches, measured."""
+"""Measured peak rates of a device."""
 
 import time
 from pathlib import Path

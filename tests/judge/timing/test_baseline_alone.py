@@ -1,4 +1,4 @@
-"""What is taken off each call, by a baseline that only says what it was asked for."""
+"""The time that is subtracted from each call, with a stand-in for the baseline that records its requests."""
 
 import time
 from collections.abc import Iterator

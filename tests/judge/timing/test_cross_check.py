@@ -1,4 +1,4 @@
-"""What figures of a timing come to, held against the baseline's."""
+"""The cross-check: a submission's times against the judge's clock and the baseline's."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from evaluator.results.evidence import TimingEvidence, TimingSide
 def side(
     call_ms: float = 1.0, beyond_ms: float = 0.25, reveal_ms: float = 0.5, single_ms: float = 1.2, burst_ms: float = 1.3, **others: Any
 ) -> TimingSide:
-    """One whose calls all take the same, and whose requests take `beyond_ms` more than they claim; honest, if IDLE is held against it."""
+    """A side whose calls take equally long, and whose requests take `beyond_ms` longer than claimed. Compared with IDLE it is honest."""
     found = TimingSide(
         median_ms=call_ms,
         lower_quartile_ms=call_ms,

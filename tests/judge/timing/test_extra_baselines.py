@@ -1,4 +1,4 @@
-"""Further baselines: who is left out, and who is to blame."""
+"""Extra baselines: which are left out, and whose failure it is."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Calls behind the gate, with a real worker on the CPU: everything but the gate and the device."""
+"""Calls behind the gate, with a real worker on the CPU, but without gate and device."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -99,7 +99,7 @@ def bursts_of(
 
 
 def alone_of(timed: TimedWorker) -> TimedWorker:
-    """The same worker without its samples."""
+    """Return this timed worker without its samples."""
     alone = TimedWorker(timed.worker, START_S, timed.flush, None)
     alone.claims, alone.described = timed.claims, timed.described
     return alone

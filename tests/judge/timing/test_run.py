@@ -121,7 +121,7 @@ class Refusing(Cpu):
 
 
 class Replaying(Cpu):
-    """As the default, but that answers are those of replays."""
+    """The default protocol, except that outputs come from replays."""
 
     name = "replaying"
     replays = True

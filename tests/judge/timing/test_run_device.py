@@ -1,4 +1,4 @@
-"""Protocols on a GPU: what each comes to for honest calls, and that none of them can be lied to."""
+"""Protocols on a GPU: each measures honest calls well, and none accepts a forged time."""
 
 import statistics
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What samples amount to."""
+"""Figures of timing samples."""
 
 import pytest
 

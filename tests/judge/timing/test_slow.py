@@ -1,4 +1,4 @@
-"""Submissions that are slow by far are asked for few calls; one that only seems to be is asked for everything."""
+"""Very slow submissions are called a few times only. A submission with one slow call has all its calls."""
 
 from pathlib import Path
 
@@ -72,6 +72,6 @@ def test_one_that_is_slow_in_its_rounds_alone_is_judged_by_everything(judge: Jud
 
 
 def test_one_that_is_slow_in_one_call_alone_is_not_slow(judge: Judge, problem: Path) -> None:
-    """As where something is compiled in it."""
+    """The slow call stands for one that compiles."""
     result = judged(judge, problem, "ModelNew.calls == 1")
     assert len(result.evidence.rounds) == 9

@@ -56,7 +56,7 @@ def test_the_ratio_of_the_medians_is_in_the_interval() -> None:
 
 
 def test_times_that_come_in_steps_are_not_surer_than_the_steps() -> None:
-    """Medians of a clock that counts in tenths are all alike; the truth may lie anywhere between."""
+    """A clock that counts in tenths gives equal medians, though the true times may differ."""
     candidate = [1.0] * 29 + [1.1]
     low, high = interval(candidate, [2.0] * 29 + [2.1], 30)
     assert high - low > 0.02

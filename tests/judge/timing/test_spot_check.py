@@ -1,4 +1,4 @@
-"""How answers of timed calls are looked at."""
+"""Comparing a sample of the timed calls' outputs."""
 
 import math
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def get_init_inputs():
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is revealed next would wait for it otherwise, in its own time."""
+    """Otherwise the next worker to be revealed would wait for the copy, in its own time."""
     seen: list[str] = []
     revealing = TimedWorker.revealing
 
@@ -65,9 +65,9 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     ids=["as before", "always", "far more", "exact before"],
 )
 def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, calls: int, category: Category) -> None:
-    """A sum that is all but out of tolerance in the rounds is out of it now and then, one of so many `calls`: that is no cached answer. If
-    it always is, the rounds were given something else. All errors of this test are of either sign, as those of rounding are, and some three
-    quarters of the number."""
+    """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. That is no cached output. If it always
+    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and about three quarters of
+    the number."""
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"

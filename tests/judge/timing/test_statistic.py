@@ -1,4 +1,4 @@
-"""Which statistic of its samples is a side's time, and that nobody gains by a few fast calls."""
+"""The statistic that is a side's time: a few fast calls gain nothing."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is asked of a worker while it is timed, with a real worker on the CPU."""
+"""The requests of a timing, with a real worker on the CPU."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""When a warm-up is over, and who has a launch lead then: the latter over stand-ins that only say what they were asked for."""
+"""The end of a warm-up, and the launch lead of each side. Stand-ins record the requests for leads."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ class StandInTurns:
         self.device, self.length = None, 4
 
     def forget_arguments(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a stand-in has no arguments."""
 
     def block(self, timed: StandInWorker) -> None:
         timed.blocks += 1

@@ -64,7 +64,7 @@ def test_a_change_at_either_address_is_seen(memory: SharedMemory) -> None:
 
 
 class _Worker:
-    """Answers `construct` with what it was made with."""
+    """Replies to `construct` with given fields."""
 
     def __init__(self, **reply: Any) -> None:
         self.reply = reply

@@ -1,4 +1,4 @@
-"""What a machine lacks is told by looking for it, and never by what a worker says."""
+"""The judge looks for missing compilers itself, and never asks a worker."""
 
 import shutil
 import sysconfig

@@ -1,4 +1,4 @@
-"""Who is to blame when the judge finds no device memory."""
+"""Whether judge or submission causes a lack of device memory."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What a time and a baseline come to, from what was measured."""
+"""A side's time and a baseline's, from the measurements."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a lax program has at level `landlock`, and what its child keeps of it."""
+"""The extra rights of a lax program at level `landlock`, and its child's."""
 
 import os
 
@@ -8,7 +8,7 @@ from tests.sandbox.conftest import CONFINED, SYSTEM_ENTRIES, runner
 
 
 def reached(zygote: Zygote, *, strict: bool, lax: bool) -> dict[str, bool]:
-    """What a child of a program reaches; `strict`: after it has given up what its parent was granted."""
+    """What a child process reaches; with `strict`, after it gave up its parent's extra rights."""
     remains = remaining(Program(entry="any:entry", lax=True), zygote.level) if strict else []
     ended, answer = runner(zygote)(f"{SYSTEM_ENTRIES}:reach_from_a_child", {"remains": remains, "pid": os.getpid()}, lax=lax)
     assert ended.code == 0 and isinstance(answer, dict), answer

@@ -1,4 +1,4 @@
-"""A private directory that lies on the machine's disk has a size all the same."""
+"""The size limit of a private directory on the machine's disk."""
 
 import mmap
 import os

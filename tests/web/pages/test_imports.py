@@ -1,4 +1,4 @@
-"""Results that come over the network: from whoever has the token, and from nobody else."""
+"""Results over the network: only a client with the token can send them."""
 
 import io
 import json

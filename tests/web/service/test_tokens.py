@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Tokens: their scopes, quotas and rates."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a submission's code does is lost, what it returns is wrong, and what is reached past that can't be run."""
+"""In the ablation, own code's writes are lost, its outputs are wrong, and other ways to it don't run."""
 
 import ctypes
 import faulthandler

@@ -1,4 +1,4 @@
-"""What own functions write and how long they take, whatever way they are told of memory."""
+"""Bytes that own functions write, and their time, however they get their memory."""
 
 import ctypes
 import mmap
@@ -30,7 +30,7 @@ def write(address: int, nbytes: int) -> None:
 
 
 def filled() -> torch.Tensor:
-    """1000 bytes that hold nothing."""
+    """1000 bytes with the pattern of unwritten memory."""
     return torch.full((1000,), PATTERN, dtype=torch.uint8)
 
 

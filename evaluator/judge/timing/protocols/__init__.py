@@ -38,5 +38,5 @@ def choose(name: str | None, device_kind: str) -> TimingProtocol:
     protocol = PROTOCOLS.get(name or DEFAULTS[device_kind])
     if protocol is None or protocol.device_kind != device_kind:
         known = ", ".join(names(device_kind))
-        raise UnknownProtocolError(f"there is no protocol {name!r} for a device of kind {device_kind}; there is {known}")
+        raise UnknownProtocolError(f"there is no protocol {name!r} for a device of kind {device_kind}; use {known}")
     return protocol

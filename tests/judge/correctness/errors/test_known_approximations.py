@@ -1,4 +1,4 @@
-"""What a wrong answer equals: each known variant is found, and an honest bug is not given a name."""
+"""Known approximations that a wrong output equals: each is found, and other mistakes get no name."""
 
 import copy
 import logging

@@ -1,4 +1,4 @@
-"""How wrong elements lie."""
+"""The pattern of wrong elements."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def every(stride: int, first: int = 0) -> Mark:
 
 
 def but_every(stride: int, mark: Mark) -> Mark:
-    """What is marked but for every so many of its elements, which are right by chance."""
+    """Mark elements as wrong, except each `stride`-th of them, which is right by chance."""
 
     def marked(wrong: torch.Tensor) -> None:
         mark(wrong)

@@ -1,4 +1,4 @@
-"""What changes do to inputs, and what they leave as it is."""
+"""Distributions: how they change inputs, and what they keep."""
 
 import pytest
 import torch

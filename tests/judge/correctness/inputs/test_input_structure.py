@@ -1,4 +1,4 @@
-"""What is special about inputs, as the judge finds it from a problem's draws."""
+"""The structure that the judge finds in a problem's random inputs."""
 
 from pathlib import Path
 

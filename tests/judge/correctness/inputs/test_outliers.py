@@ -56,7 +56,7 @@ def test_no_two_of_a_row_tie() -> None:
 
 
 def test_a_sample_seldom_shows_them() -> None:
-    """In a third of the changes and more, every sixteenth element is what it was."""
+    """In more than a third of the changes, each sixteenth element is unchanged."""
     hidden = 0
     for seed in SEEDS:
         drawn, (changed,) = outlying((256, 1024), seed)

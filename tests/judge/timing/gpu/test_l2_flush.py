@@ -1,4 +1,4 @@
-"""What a flush orders, and when it is seen as done, over memory of the CPU."""
+"""The requests of an L2 flush, and the check that it was done, on CPU memory."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +32,7 @@ def test_a_flush_is_done_when_every_byte_is_written(memory: SharedMemory) -> Non
 
 
 def memory_of(flush: L2Flush, view: dict[str, Any]) -> torch.Tensor:
-    """What a worker sees of it."""
+    """The flush's memory as a worker sees it."""
     (allocation,) = (each for each in flush.allocations if each.number == view["allocation"])
     count = torch.Size(view["shape"]).numel()
     return allocation.bytes[view["offset"] : view["offset"] + 8 * count].view(torch.int64).view(view["shape"])

@@ -1,4 +1,4 @@
-"""How long a launch lead is."""
+"""The length of a launch lead."""
 
 import pytest
 import torch

@@ -57,7 +57,7 @@ def test_what_is_described_exists() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("graph", "cpu"), ("cpu", "cuda"), ("fast", "cuda"), ("protocol", "cuda")])
 def test_a_protocol_that_the_device_does_not_have(name: str, kind: str) -> None:
-    with pytest.raises(UnknownProtocolError, match=rf"no protocol '{name}' for a device of kind {kind}; there is {names(kind)[0]}"):
+    with pytest.raises(UnknownProtocolError, match=rf"no protocol '{name}' for a device of kind {kind}; use {names(kind)[0]}"):
         choose(name, kind)
 
 

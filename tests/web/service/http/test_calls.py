@@ -169,7 +169,7 @@ def test_defaults_written_out_are_the_same_content(desk: Desk) -> None:
 
 
 def timeout_kept(desk: Desk) -> float:
-    """What the oldest request asks for, as it is judged."""
+    """The job of the oldest request."""
     (claim,) = desk.requests.claim("one", 1, 30.0)
     return Options.model_validate(json.loads(claim.body).get("options", {})).timeout_s
 

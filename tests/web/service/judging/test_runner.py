@@ -1,4 +1,4 @@
-"""What becomes of claims that can't be judged, on the machine's account."""
+"""Claimed requests that this machine can't judge."""
 
 import os
 import signal
