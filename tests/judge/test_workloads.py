@@ -184,8 +184,7 @@ def test_a_workload_may_have_inputs_from_a_file(judge: Judge, tmp_path: Path) ->
     "body",
     [
         "return torch.tanh(x)[places] * (3 if len(places.unique()) == len(places) else 3.1)",
-        "if len(places.unique()) < len(places): self.kept = places.clone()\n"
-        "return torch.tanh(x)[getattr(self, 'kept', places)] * 3",
+        "if len(places.unique()) < len(places): self.kept = places.clone()\nreturn torch.tanh(x)[getattr(self, 'kept', places)] * 3",
     ],
 )
 def test_a_submission_that_is_wrong_for_inputs_from_a_file_fails_there(judge: Judge, tmp_path: Path, body: str) -> None:
