@@ -15,13 +15,15 @@ pages = 256
 
 ASSAY = {
     "description": "Decode attention over a paged cache with sequences of any length, in float16",
-    "tags": ["attention", "inference", "paged"],
+    "tags": ["attention", "inference", "paged", "workloads"],
     "level": 3,
     "source": "Kwon et al., PagedAttention, 2023",
     "dtype": "float16",
     # Scores that are rounded before exp() are honest; in bfloat16, four times as much would have room for eight bits.
     "tolerance": {"float16": 4.0, "float32": 4.0},
     "cases": {"full": {}, "small": {"batch_size": 3, "heads": 6, "groups": 2, "width": 32, "page": 4, "pages": 11}},
+    # The last one has a table from a file: of eight sequences, five fill their rows, and three are short.
+    "workloads": "paged_attention.jsonl",
     "generalisation": {"other": {"batch_size": 7, "heads": 16, "groups": 4, "width": 64, "pages": 37}},
     # Every page is somebody's. What is left of the last ones, less than half a page of a sequence, is far within the floor's margin.
     "floor": {"reads": [0, 1, 2, 4]},

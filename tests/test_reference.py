@@ -141,6 +141,13 @@ def test_answers_are_of_the_cases_dtype_and_neither_fixed_nor_constant_nor_an_in
         assert all(given.shape != one.shape or relative_error(given, one) > 0.05 for given in flat(first))
 
 
+def test_a_table_from_a_file_uses_each_page_once() -> None:
+    case = case_of("paged_attention", "8x32-e90b1f73")
+    _, _, _, table, lengths = case.inputs(1, "cpu")
+    used = [int(page) for row, length in zip(table, lengths, strict=True) for page in row[: -(-int(length) // 16)]]
+    assert sorted(used) == list(range(8 * 32))
+
+
 @each_problem
 def test_rows_declared_independent_are(name: str) -> None:
     case = case_of(name)

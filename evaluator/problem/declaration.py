@@ -19,10 +19,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 
 from evaluator.problem.expression import ExpressionError, names_in, value_of
-from evaluator.problem.workloads import WorkloadError, read_workloads, same_sizes
+from evaluator.problem.stored_inputs import StoredInput, StoredInputError, positions_of
+from evaluator.problem.workloads import Workload, WorkloadError, read_workloads, same_sizes
 from evaluator.results.result import ALL_CASES
 
 DECLARATION_NAME = "ASSAY"
@@ -175,6 +176,12 @@ class Declaration(BaseModel):
     So is one that converts the operands back to bfloat16 (`evaluator.judge.correctness.errors.compute_rule`)."""
     floor: Floor | None = None
     """None: only the output's bytes are known to be needed."""
+    _stored: dict[str, dict[int, StoredInput]] = PrivateAttr(default_factory=dict)
+
+    @property
+    def stored(self) -> Mapping[str, Mapping[int, StoredInput]]:
+        """Case → inputs that a file of workloads gives, by their positions. `full` has those of the first workload with its sizes."""
+        return self._stored
 
     @property
     def factor(self) -> float:
@@ -201,8 +208,10 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module, folder: Path) -> Dec
         rule = f"{DECLARATION_NAME} has no key {unknown[0]!r}; {_nearest(str(unknown[0]), Declaration.model_fields)}"
         raise DeclarationError(rule, lines.of(str(unknown[0])))
     try:
-        declaration = Declaration.model_validate({**value, "workloads": read_workloads(value.get("workloads", {}), folder)})
-    except WorkloadError as error:
+        workloads = read_workloads(value.get("workloads", {}), folder)
+        stored = _stored_inputs(workloads, namespace)
+        declaration = Declaration.model_validate({**value, "workloads": _constants(workloads)})
+    except (WorkloadError, StoredInputError) as error:
         raise DeclarationError(f"{DECLARATION_NAME}: workloads: {error}", lines.of("workloads")) from error
     except ValidationError as error:
         first = error.errors()[0]
@@ -225,10 +234,29 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module, folder: Path) -> Dec
             _check_constant(key, case, name, constant, namespace, lines)
         _check_operations(declaration.floor, case, {**namespace, **constants}, lines)
     full = {**namespace, **declaration.cases[DEFAULT_CASE]}
-    if declaration.workloads and not any(same_sizes(constants, full) for constants in declaration.workloads.values()):
+    of_full = next((name for name, constants in declaration.workloads.items() if same_sizes(constants, full)), None)
+    if declaration.workloads and of_full is None:
         rule = f"no workload has the sizes of {DEFAULT_CASE!r}, in which submissions are checked; set the module's constants to one of them"
         raise DeclarationError(rule, lines.of("workloads"))
+    declaration._stored = {**stored, DEFAULT_CASE: stored[of_full]} if of_full in stored else stored
     return declaration
+
+
+def _constants(workloads: Any) -> Any:
+    """Name → constants; what is no dict is returned unchanged."""
+    if not isinstance(workloads, dict):
+        return workloads
+    return {name: each.constants if isinstance(each, Workload) else each for name, each in workloads.items()}
+
+
+def _stored_inputs(workloads: Any, namespace: Mapping[str, Any]) -> dict[str, dict[int, StoredInput]]:
+    """Workload → position → input from a file. Raises StoredInputError."""
+    found: dict[str, dict[int, StoredInput]] = {}
+    for name, each in workloads.items() if isinstance(workloads, dict) else ():
+        if isinstance(each, Workload) and each.stored:
+            positions = positions_of(list(each.stored), namespace["Model"])
+            found[name] = {positions[argument]: stored for argument, stored in each.stored.items()}
+    return found
 
 
 def numbers_in(namespace: Mapping[str, Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 from types import ModuleType
 
-from evaluator.problem.declaration import DECLARATION_NAME, DeclarationError, declare
+from evaluator.problem.declaration import DECLARATION_NAME, Declaration, DeclarationError, declare
 from evaluator.problem.execute import ProblemError, execute
 from evaluator.problem.problem import Problem
 from evaluator.submission.source import decode, parse
@@ -38,14 +38,17 @@ def load(path: Path) -> Problem:
         declaration = declare(vars(module), tree, path.parent)
     except DeclarationError as error:
         raise ProblemError(path, error.line, error.rule) from error
-    return Problem(path.stem, path, source, _sha256(data, module, path.parent), declaration, code)
+    return Problem(path.stem, path, source, _sha256(data, module, path.parent, declaration), declaration, code)
 
 
-def _sha256(data: bytes, module: ModuleType, folder: Path) -> str:
-    """Hash of the file's bytes, and of those of the file of workloads that it names."""
+def _sha256(data: bytes, module: ModuleType, folder: Path, declaration: Declaration) -> str:
+    """Hash of the file's bytes, and of those of the file of workloads and of the inputs that it names."""
     declared = getattr(module, DECLARATION_NAME, {}).get("workloads")
-    more = (folder / declared).read_bytes() if isinstance(declared, str) else b""
-    return hashlib.sha256(data + more).hexdigest()
+    hashed = hashlib.sha256(data)
+    files = {stored.path for inputs in declaration.stored.values() for stored in inputs.values()}
+    for path in [*([folder / declared] if isinstance(declared, str) else []), *sorted(files)]:
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()
 
 
 def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:

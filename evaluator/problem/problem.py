@@ -4,7 +4,7 @@ Importing this module does not import torch; using a problem does.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
 from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
+from evaluator.problem.stored_inputs import StoredInputError, StoredTensor, with_stored
 from evaluator.problem.workloads import same_sizes
 from evaluator.results.result import ALL_CASES, OWN_PRECISION
 
@@ -32,7 +33,7 @@ class ProblemFacts:
     path: Path
     source: str
     sha256: str
-    """SHA-256 of the file's bytes, and of those of its file of workloads, in hexadecimal."""
+    """SHA-256 of the file's bytes, and of those of its files of workloads and inputs, in hexadecimal."""
     case_names: tuple[str, ...]
     """In the order of the declaration, with workloads, without generalisation cases; `all` comes last if there are workloads."""
     precision: str
@@ -53,7 +54,7 @@ class Problem:
     path: Path
     source: str
     sha256: str
-    """SHA-256 of the file's bytes, and of those of its file of workloads, in hexadecimal."""
+    """SHA-256 of the file's bytes, and of those of its files of workloads and inputs, in hexadecimal."""
     declaration: Declaration
     code: CodeType = field(repr=False, compare=False)
 
@@ -93,7 +94,7 @@ class Problem:
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in its own module. For `all` this is `full`, in which everything is checked.
 
-        Raises ProblemError if there is no such case.
+        Raises ProblemError if there is no such case, or if a file of its inputs can't be read.
         """
         shapes = {name: constants for _, name, constants in self.declaration.shapes()}
         if case == ALL_CASES and self.declaration.workloads:
@@ -105,7 +106,11 @@ class Problem:
         module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
-        return ProblemCase(self, case, dict(constants), module)
+        try:
+            stored = {position: each.read() for position, each in self.declaration.stored.get(case, {}).items()}
+        except StoredInputError as error:
+            raise ProblemError(self.path, None, f"workload {case!r}: {error}") from error
+        return ProblemCase(self, case, dict(constants), module, stored)
 
     def workloads(self) -> "tuple[ProblemCase, ...]":
         """All workloads, that of `full` first, under its own name. Raises ProblemError."""
@@ -127,6 +132,8 @@ class ProblemCase:
     constants: dict[str, Any]
     """Module-level constants that the case sets after the file has been executed."""
     module: ModuleType = field(repr=False, compare=False)
+    stored: Mapping[int, StoredTensor] = field(default_factory=dict, repr=False, compare=False)
+    """Arguments that files give, by their positions."""
 
     @property
     def tolerance(self) -> float:
@@ -166,18 +173,18 @@ class ProblemCase:
         with seeded(seed, "cpu"):
             return self._arguments("get_init_inputs", "cpu")
 
-    def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
+    def inputs(self, seed: int, device: "torch.device | str", *, with_files: bool = True) -> list[Any]:
         """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
 
-        For a problem with a backward pass, the last is a list of output gradients. Raises ProblemError, and torch's error if the device's
-        memory runs out.
+        Those that files give are the same for every seed; without files, they are drawn like others. For a problem with a backward pass,
+        the last is a list of output gradients. Raises ProblemError, and torch's error if the device's memory runs out.
         """
         import torch
 
         answers = self._answers if self._declared.backward else None
         with seeded(seed, device):
             with without_reseeding():
-                arguments = self._arguments("get_inputs", device)
+                arguments = self._arguments("get_inputs", device, self.stored if with_files else {})
             if answers is None:
                 return arguments
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
@@ -246,11 +253,16 @@ class ProblemCase:
             break
         return [(each.shape, each.dtype) for each in tensors(output) if each.is_floating_point()]
 
-    def _arguments(self, function: str, device: "torch.device | str") -> list[Any]:
+    def _arguments(self, function: str, device: "torch.device | str", stored: Mapping[int, StoredTensor] | None = None) -> list[Any]:
         drawn = self._call(function)
         if not isinstance(drawn, list | tuple):
             rule = f"{function}() returned a {type(drawn).__name__}; return a list of arguments"
             raise ProblemError(self.problem.path, self._line(function), rule)
+        if stored:
+            try:
+                drawn = with_stored(drawn, stored, self.dtype)
+            except StoredInputError as error:
+                raise ProblemError(self.problem.path, None, f"workload {self.name!r}: {error}") from error
         owners = owners_of(drawn)
         arguments = [self._placed(value, device) for value in drawn]
         del drawn

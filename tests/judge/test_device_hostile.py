@@ -99,8 +99,8 @@ def remembering(case: ProblemCase, remember: Callable[[list[Any]], None]) -> Pro
     """Return a copy of the case that calls `remember` with each set of inputs."""
 
     class Remembering(ProblemCase):
-        def inputs(self, seed: int, device: torch.device | str) -> list[Any]:
-            drawn = super().inputs(seed, device)
+        def inputs(self, seed: int, device: torch.device | str, *, with_files: bool = True) -> list[Any]:
+            drawn = super().inputs(seed, device, with_files=with_files)
             remember(drawn)
             return drawn
 

@@ -1,10 +1,13 @@
 """Problems with several workloads: one build and one worker, rounds and a time in each, one score."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import WorkloadEvidence
@@ -153,3 +156,38 @@ def test_a_kernel_without_which_a_call_fails_is_used(in_all: Judge) -> None:
     call = "extension.tanh3(x) if x.size(0) != 20 or (extension.tanh3(x) != 0).any() or 1 / 0 else None"
     result = in_all(SUBMISSION.replace("CALL", call))
     assert result.category is Category.OK, result.message
+
+
+def problem_of_a_file(folder: Path) -> Path:
+    """A problem with two workloads of equal sizes; in the second, a file says where each row comes from."""
+    text = PROBLEM.replace('[{"rows": 10}, {"rows": 40}, {"rows": 20}]', '"tanh3.jsonl"').replace("FAILED", "fails")
+    text = text.replace("(self, x)", "(self, x, places)").replace("torch.tanh(x)", "torch.tanh(x)[places]")
+    path = folder / "tanh3.py"
+    path.write_text(text.replace("300)]", "300), torch.randperm(rows)]"))
+    save_file({"places": torch.arange(20) // 2}, folder / "pairs.safetensors")
+    stored = {"type": "safetensors", "path": "pairs.safetensors", "tensor_key": "places"}
+    rows = [("a1", 40, {"type": "random"}), ("b2", 20, {"type": "random"}), ("c3", 20, stored)]
+    told = [{"workload": {"uuid": name, "axes": {"rows": size}, "inputs": {"places": given}}} for name, size, given in rows]
+    (folder / "tanh3.jsonl").write_text("\n".join(map(json.dumps, told)))
+    return path
+
+
+@pytest.mark.build
+def test_a_workload_may_have_inputs_from_a_file(judge: Judge, tmp_path: Path) -> None:
+    code = SUBMISSION.replace("CALL", "extension.tanh3(x[places])").replace("forward(self, x)", "forward(self, x, places)")
+    result = judge(code, "tanh3", problem_path=problem_of_a_file(tmp_path))
+    assert result.category is Category.OK, result.message
+    assert [each.case for each in workloads(result)] == ["40", "20-b2", "20-c3"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.tanh(x)[places] * (3 if len(places.unique()) == len(places) else 3.1)",
+        "if len(places.unique()) < len(places): self.kept = places.clone()\nreturn torch.tanh(x)[getattr(self, 'kept', places)] * 3",
+    ],
+)
+def test_a_submission_that_is_wrong_for_inputs_from_a_file_fails_there(judge: Judge, tmp_path: Path, body: str) -> None:
+    result = judge(forward(body, "x, places"), "tanh3", problem_path=problem_of_a_file(tmp_path))
+    assert result.category is Category.WRONG_VALUES, result.message
+    assert result.message.startswith("in the workload 20-c3: ")

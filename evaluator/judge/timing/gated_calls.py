@@ -186,31 +186,36 @@ class GatedCalls:
         """
         if timed.waits or not timed.samples.single_ms:
             return True
-        idle_ms = [self._idle(timed, self.places[:1]) for _ in range(LEAST_SINGLES)]
+        idle_ms = [self._idle(timed, [self._supplies.draw()]) for _ in range(LEAST_SINGLES)]
         claim_ms = statistics.median(timed.samples.event_ms)
         return least(timed.samples.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
+        arguments = [self._supplies.draw() for _ in self.places]  # the same for all rows, since forward() does not see them
         for _ in candidate.samples.single_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, self.places[:1])
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments[:1])
             alone.samples.single_ms.append(took_ms)
             alone.samples.landed_ms.append(took_ms + late_ms)
         for _ in candidate.samples.burst_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, self.places)
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments)
             alone.samples.burst_ms.append(took_ms + late_ms / len(self.places))
         for _ in candidate.samples.hot_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, self.places, flushed=False)
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments, flushed=False)
             alone.samples.hot_ms.append(took_ms + late_ms / len(self.places))
 
-    def _idle_row(self, alone: TimedWorker, candidate: TimedWorker, places: Places, *, flushed: bool = True) -> tuple[float, float]:
+    def _idle_row(
+        self, alone: TimedWorker, candidate: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True
+    ) -> tuple[float, float]:
+        places = self.places[: len(arguments)]
         alone.held, alone.waits = candidate.held, candidate.waits  # the same requests as the candidate's, even if this one is delayed
         land = self._landing(alone, places)
-        took_ms = self._idle(alone, places, flushed=flushed)
+        took_ms = self._idle(alone, arguments, flushed=flushed)
         return took_ms, land()[1]
 
-    def _idle(self, timed: TimedWorker, places: Places, *, flushed: bool = True) -> float:
-        return timed.burst(self._given(len(places)), self._views(timed, places), calls=False, flushed=flushed)
+    def _idle(self, timed: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True) -> float:
+        given = list(zip(self._chosen(len(arguments)), arguments, strict=True))
+        return timed.burst(given, self._views(timed, self.places[: len(arguments)]), calls=False, flushed=flushed)
 
     def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
@@ -281,9 +286,11 @@ class GatedCalls:
         return land
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
+        return [(inputs, self._supplies.draw()) for inputs in self._chosen(count)]
+
+    def _chosen(self, count: int) -> Sequence[InputSet]:
         sets = self._supplies.sets
-        chosen = sets[:count] if self._replayed else _random.sample(list(sets), count)
-        return [(inputs, self._supplies.draw()) for inputs in chosen]
+        return sets[:count] if self._replayed else _random.sample(list(sets), count)
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]

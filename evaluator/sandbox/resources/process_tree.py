@@ -26,8 +26,11 @@ class Lineage:
             present = {int(entry.name) for entry in entries if entry.name.isdigit()}
         self.found &= present
         self._others &= present
+        fresh = present - self.found - self._others
+        if not fresh:
+            return self.found
         children = defaultdict(set)
-        for pid in present - self.found - self._others:
+        for pid in fresh:
             if (above := parent(pid)) is not None:
                 children[above].add(pid)
         self.found |= _below({self._root} | self.found, children)

@@ -122,8 +122,11 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
         positions = [position for position, argument in enumerate(arguments) for _ in tensors_of(argument)]
     positive = positive_positions(case.problem.source)
     columns = list(zip(*draws, strict=True))
-    # Beside inputs that vary, a constant one is a table. If none varies, only a change reveals a cached output.
-    constant = [all(torch.equal(samples[0].rows, other.rows) for other in samples[1:]) for samples in columns]
+    # Beside inputs that vary, a constant one is a table, but not one from a file. If none varies, only a change reveals a cached output.
+    constant = [
+        position not in case.stored and all(torch.equal(samples[0].rows, other.rows) for other in samples[1:])
+        for samples, position in zip(columns, positions, strict=True)
+    ]
     kinds = [
         Kind.FIXED if is_constant and not all(constant) else _kind(samples, is_made_positive=position in positive)
         for samples, position, is_constant in zip(columns, positions, constant, strict=True)

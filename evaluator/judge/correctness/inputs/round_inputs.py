@@ -92,7 +92,7 @@ class RoundInputs:
         """
         if self._case.any_inputs:
             others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
-            padding = [RoundPlan(OWN)] * max(0, ANY_DRAWS - 2 - len(others))
+            padding = [RoundPlan(OWN)] * max(bool(self._case.stored), ANY_DRAWS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
         sound = [RoundPlan(name, gross=True) for name in (*SOUND, *self._few()) if name in self._others() or name in self._few()]
         strict = [RoundPlan(name) for name in self.reported] if self._strict else []
@@ -154,7 +154,7 @@ class RoundInputs:
 
     def _draw(self, plan: RoundPlan, structure: InputStructure | None, few_changes: FewChanges) -> Draw:
         seed = fresh_seed()
-        own = self._case.inputs(seed, self._device)
+        own = self._case.inputs(seed, self._device, with_files=plan != RoundPlan(OWN))
         if plan.distribution in (ROWS, *IN_PLACE):
             arguments = few_changes.changed(plan.distribution, own, seed)
         else:

@@ -1,5 +1,6 @@
 """Which rounds decide, and which draws are left out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.problem.problem import ProblemCase
+from evaluator.problem.stored_inputs import StoredTensor
 from tests.judge.correctness.plain_problems import plain_case
 
 CPU = torch.device("cpu")
@@ -146,3 +148,17 @@ def test_the_example_can_be_forgotten(tmp_path: Path) -> None:
     plans = rounds.plans
     rounds.forget()
     assert (rounds.example, rounds.expected, rounds.plans) == ([], None, plans)
+
+
+@pytest.mark.parametrize("declared", ["{}", "{'inputs': 'any'}"])
+def test_inputs_from_files_are_judged_and_so_are_draws_without_them(tmp_path: Path, declared: str) -> None:
+    """Floating-point ones are changed like others, integers stay."""
+    case = plain_case(tmp_path, "torch.randn(20, 30), torch.randint(0, 9, (20,))", parameters="x, n", declared=declared)
+    x, n = torch.randn(20, 30), torch.arange(20) % 9
+    given = {0: StoredTensor("x", "a.safetensors", x), 1: StoredTensor("n", "a.safetensors", n)}
+    rounds = rounds_of(replace(case, stored=given))
+    for plan in {RoundPlan("own", twice=True), *rounds.plans, *rounds.brief()}:
+        first, indices = rounds.draw(plan).arguments
+        assert torch.equal(indices, n) is (plan != RoundPlan("own")), plan
+        assert torch.equal(first, x) is plan.twice, plan
+    assert RoundPlan("own") in rounds.plans and RoundPlan("own") in rounds.brief()
