@@ -132,7 +132,7 @@ def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:
     throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
     crowded = "not known" if conditions.crowded is None else percent(conditions.crowded)
     slow = "too slow to be subtracted" if conditions.slow_requests else None
-    found = {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "empty requests": slow}
+    found: dict[str, object] = {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "empty requests": slow}
     return found | {"timed twice; first time": first}
 
 

@@ -41,18 +41,18 @@ def worker(*wall_ms: float, busy_ms: tuple[float, ...] = ()) -> Any:
     return SimpleNamespace(samples=Samples(on_device=False, wall_ms=list(wall_ms), busy_ms=list(busy_ms)))
 
 
-def on_cpu(candidate: Any, blanks: Iterable[tuple[float, float]], *, length: int = 1, one_core: bool = True) -> tuple[float, bool]:
+def on_cpu(candidate: Any, blanks: Iterable[tuple[float, float]], *, length: int = 1, one_core: bool = True) -> Blank:
     """What is subtracted from a call, and whether requests were slow. A request of the baseline waits for at least 0.07 ms."""
     baseline, alone = worker(1.2, 8.0, busy_ms=(1.13, 1.2)), worker(9.0, busy_ms=(1.2,))
     fields: Any = {"timed_workers": [candidate, baseline], "baseline": baseline, "length": length, "host_blanks": lambda _: blanks}
-    found = blank(alone, on_device=False, one_core=one_core, **fields)
-    return found.ms, found.is_slow
+    return blank(alone, on_device=False, one_core=one_core, **fields)
 
 
 @pytest.mark.parametrize("length", [1, 4])
 def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int) -> None:
     blanks = [(0.5, 0.06), (0.12, 0.06), *[(0.4, 0.06)] * 100]
-    assert on_cpu(worker(1.0), blanks, length=length) == (pytest.approx(0.12 / length), False)
+    found = on_cpu(worker(1.0), blanks, length=length)
+    assert found.ms == pytest.approx(0.12 / length) and not found.is_slow
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,8 @@ def test_other_load_that_lengthens_every_empty_block_leaves_the_calls_their_time
 ) -> None:
     monkeypatch.setattr("evaluator.judge.timing.host_blank.LONGEST_S", 0.05)
     slow = itertools.repeat((3.6, 0.05))
-    assert on_cpu(candidate, slow, one_core=one_core) == (pytest.approx(subtracted_ms), True)
+    found = on_cpu(candidate, slow, one_core=one_core)
+    assert found.ms == pytest.approx(subtracted_ms) and found.is_slow
 
 
 def test_of_a_long_call_a_twentieth_may_be_its_request() -> None:
@@ -84,4 +85,5 @@ def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks() -> None:
         while True:
             yield (0.1 if time.monotonic() > until else 2.0), 0.05
 
-    assert on_cpu(worker(0.4), blanks()) == (pytest.approx(0.1), False)
+    found = on_cpu(worker(0.4), blanks())
+    assert found.ms == pytest.approx(0.1) and not found.is_slow
