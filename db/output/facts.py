@@ -131,7 +131,9 @@ def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:
         first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
     throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
     crowded = "not known" if conditions.crowded is None else percent(conditions.crowded)
-    return {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "timed twice; first time": first}
+    slow = "too slow to be subtracted" if conditions.slow_requests else None
+    found: dict[str, object] = {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "empty requests": slow}
+    return found | {"timed twice; first time": first}
 
 
 def light_facts(light: LightEvidence) -> dict[str, object]:

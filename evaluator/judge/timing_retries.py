@@ -1,7 +1,7 @@
 """The timings of one submission: when to repeat one, and which of two counts. One timing is evaluator.judge.timing.run.
 
 - If the protocol does not fit, the device's default is used instead.
-- If the device's state disturbed a timing, it is repeated with fresh workers.
+- If the device's state, or load on a CPU, disturbed a timing, it is repeated with fresh workers.
 - If the judge's clock adds to a GPU's claims, the timing is repeated too. That clock includes switches of the device between processes,
   which may be slower throughout a timing and must not be charged. A disqualification stands: a worker can detect a second timing.
 - If that clock adds to the claims only in workloads, these are timed again. For each, the timing with the smaller addition counts.
@@ -98,7 +98,7 @@ class TimingRetries:
     def repeat(self) -> None:
         """Time again, with fresh workers, and choose which timing counts.
 
-        If the device was shared or throttled, the second timing counts, even if it is disturbed too. Otherwise it counts if it is
+        If the first was disturbed, the second timing counts, even if it is disturbed too. Otherwise it counts if it is
         undisturbed, does not disqualify, and adds less to the claims. If it fails, the first one stands. A wrong answer in it counts like
         one in the first.
         """
@@ -208,6 +208,8 @@ class TimingRetries:
             watch = watch_of(self._task.context.device)
             if watch is None:
                 timing = take_time(replace(options, cores=self._task.context.cores))
+                if timing.has_slow_requests or self._evidence_builder.evidence.conditions is not None:
+                    self._evidence_builder.note(conditions=ConditionsEvidence(slow_requests=timing.has_slow_requests))
             else:
                 try:
                     pid = baseline.channel.peer_pid

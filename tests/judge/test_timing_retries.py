@@ -15,6 +15,8 @@ from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.cpu_contention import OWN, CpuContention
 from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
+from evaluator.judge.timing.baseline_alone import BaselineAlone
+from evaluator.judge.timing.host_blank import Blank
 from evaluator.judge.timing.run import TimingRun, UnevenError
 from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.timing_retries import TimingRetries
@@ -216,6 +218,17 @@ def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge:
     assert len(taken) == 2 and result.runtime_ms == taken[0]
     assert result.evidence.conditions is not None and not result.evidence.conditions.disturbed
     assert result.summary()["disturbed"] == ""
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_a_timing_on_a_cpu_with_slow_requests_is_repeated_once(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: bool) -> None:
+    slow = iter([True, second])
+    monkeypatch.setattr(BaselineAlone, "blank", lambda *_, **__: Blank(0.0, next(slow)))
+    result = judge(SOFTMAX)
+    conditions = result.evidence.conditions
+    assert conditions is not None and conditions.repeated and conditions.disturbed is second
+    remark = "empty requests took too long beside its calls, in a second timing too"
+    assert result.summary()["disturbed"] == (remark if second else "") and next(slow, None) is None
 
 
 def failing(error: Exception) -> Callable[..., None]:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from evaluator.judge.timing.gated_calls import GatedCalls
+from evaluator.judge.timing.host_blank import Blank, host_blank
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.spot_check import SpotCheck
-from evaluator.judge.timing.stopping import LEAST_CALLS, MIN_CALLS
+from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
 from evaluator.results.evidence.timing import is_slower
@@ -21,8 +22,6 @@ BLOCKS_S = 0.2
 """Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
-IN_A_ROW, PAUSE_S = 6, 0.01
-"""After IN_A_ROW empty blocks on the CPU, the judge pauses: one burst of other load can't lengthen all."""
 EMPTY_KERNEL_MS = 0.00065
 """Time of an empty kernel by CUPTI, on an H200."""
 
@@ -57,30 +56,28 @@ class BaselineAlone:
             gated_calls.run_idle(alone, interleaver.candidate)
         return alone
 
-    def blank_ms(self, alone: TimedWorker) -> float:
+    def blank(self, alone: TimedWorker, *, one_core: bool) -> Blank:
         """The time of an empty call, by a trusted and undisturbed worker.
 
-        On the CPU this is a call's share of the fastest request for an empty block. Slower requests include load that may not be in a
-        call's time, and subtracting it would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel,
+        On the CPU this is a call's share of an empty request (host_blank). On a GPU it is the median of two events around an empty kernel,
         minus that kernel; 0 if the host's time counts.
         """
         if not self._interleaver.on_device:
-            return min(self._host_blanks(alone)) / self._interleaver.length
+            return self._host_blank(alone, one_core=one_core)
         if not alone.launch_lead.cycles:
-            return 0.0
+            return Blank(0.0)
         length = self._interleaver.most_in_block
         alone.blank(length)
         blanks_ms = [took_ms for _ in range(-(-BLANKS // length)) for took_ms in alone.blank(length)]
-        return max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0)
+        return Blank(max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0))
 
-    def _host_blanks(self, alone: TimedWorker) -> Iterator[float]:
-        start = time.monotonic()
-        for number, took_ms in enumerate(self._interleaver.host_blanks(alone)):
-            yield took_ms
-            if number + 1 >= (MIN_CALLS if time.monotonic() - start < BLOCKS_S else LEAST_CALLS):
-                return
-            if (number + 1) % IN_A_ROW == 0:
-                time.sleep(PAUSE_S)
+    def _host_blank(self, alone: TimedWorker, *, one_core: bool) -> Blank:
+        length = self._interleaver.length
+        shortest_ms = min(took_ms for timed in (*self._interleaver.timed_workers, alone) for took_ms in timed.samples.wall_ms)
+        trusted = (self._interleaver.baseline.samples, alone.samples) if one_core else ()
+        waits_ms = [wait_ms * length for samples in trusted for wait_ms in samples.waits_ms()]
+        blank = host_blank(self._interleaver.host_blanks(alone), shortest_ms * length, waits_ms)
+        return Blank(blank.ms / length, blank.is_slow)
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:
         """The extra baselines. If one is clearly faster without the candidate, that time counts."""

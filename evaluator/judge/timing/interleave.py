@@ -192,8 +192,8 @@ class Interleaver:
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
 
-    def host_blanks(self, timed: TimedWorker) -> Iterator[float]:
-        """Times of requests for empty blocks, each in ms, over the same inputs."""
+    def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
+        """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""
         given = list(zip(_random.sample(self.sets, self.length), self._given(timed, self.length), strict=True))
         while True:
             yield timed.host_blank(given)

@@ -144,7 +144,8 @@ class TimingRun:
         with self._spending("baseline alone"):
             baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
             alone = baseline_alone.run(gated_calls, brief=self._options.is_brief)
-            blank_ms = baseline_alone.blank_ms(alone)
+            blank = baseline_alone.blank(alone, one_core=len(cores) == 1)
+            blank_ms = blank.ms
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
         gated, in_block = candidate.is_gated, interleaver.length
@@ -155,6 +156,7 @@ class TimingRun:
             "calls": interleaver.calls,
             "unflushed": candidate.samples.unflushed,
             "unflushed_bursts": candidate.samples.unflushed_bursts,
+            "slow_requests": blank.is_slow,
             "protocol": self._options.protocol.name,
             "cores": tuple(cores),
             "strayed": beside.strayed,

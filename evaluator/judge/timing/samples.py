@@ -79,6 +79,10 @@ class Samples:
         times_ms = self.event_ms if self.on_device else self.wall_ms
         return [max(took_ms - blank_ms, LEAST_MS) for took_ms in times_ms]
 
+    def waits_ms(self) -> list[float]:
+        """Time per call of each block in which the process did not compute. On one core only; none on a GPU."""
+        return [took_ms - busy_ms for took_ms, busy_ms in zip(self.wall_ms, self.busy_ms, strict=True)] if self.busy_ms else []
+
     def summary(self, blank_ms: float, head_start_ms: float) -> TimingSide:
         """All times for the record, with the quartiles of the calls."""
         samples_ms = self.call_ms(blank_ms)

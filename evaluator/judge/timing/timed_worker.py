@@ -186,9 +186,9 @@ class TimedWorker:
         """Whether calls are held behind the gate."""
         return self.gate is not None and self.held and not self.waits
 
-    def host_blank(self, given: Given) -> float:
-        """Wall time of an empty block over these sets, in ms."""
-        return self._ask("host_block", given, sets=[])[0]
+    def host_blank(self, given: Given) -> tuple[float, float]:
+        """Wall time, and CPU time of the process, of an empty block over these sets, in ms."""
+        return self._ask("host_block", given, sets=[])[0], self._busy_ms * self._calls
 
     @contextmanager
     def revealing(self) -> Iterator[None]:

@@ -89,16 +89,18 @@ class ConditionsEvidence(Record):
     """Reasons for a lowered clock (heat, power supply, a fault), separated by commas; None if unknown."""
     crowded: float | None = None
     """Share of the time that the judge, or the baseline's worker, waited for a CPU core; None if unknown."""
+    slow_requests: bool = False
+    """Whether the judge's requests were too slow on a CPU (`TimingEvidence.slow_requests`). False in older records."""
     repeated: bool = False
-    """Whether it was timed again because the device was shared or throttled the first time."""
+    """Whether it was timed again because the device was shared or throttled, or requests were too slow, the first time."""
     first_runtime_ms: float | None = None
     first_baseline_ms: float | None = None
     """Like `first_runtime_ms`: a time of that first timing."""
 
     @property
     def disturbed(self) -> bool:
-        """Whether the device was shared or throttled."""
-        return bool(self.shared or self.throttled)
+        """Whether the device was shared or throttled, or requests were too slow."""
+        return bool(self.shared or self.throttled or self.slow_requests)
 
     @property
     def others_in_clock(self) -> bool:
@@ -117,6 +119,7 @@ class ConditionsEvidence(Record):
             *(["others' processes were on the device"] if self.shared else []),
             *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
             *([f"there were too few CPU cores ({self.crowded:.0%} of the time)"] if self.is_crowded else []),
+            *(["empty requests took too long beside its calls"] if self.slow_requests else []),
         ]
         again = ", in a second timing too" if self.repeated else ""
         return " and ".join(causes) + again if causes else ""

@@ -145,6 +145,9 @@ class TimingEvidence(Record):
     """CPU cores that both sides and the judge were pinned to. None on a GPU, and in older records."""
     strayed: bool = False
     """Whether a side left these cores, which a sandbox with a system call filter prevents."""
+    slow_requests: bool = False
+    """Whether, on a CPU, even the fastest empty request took too long to be subtracted (evaluator.judge.timing.host_blank). Then other load
+    lengthens all times, or calls are too short. False in older records."""
     calls_in_block: int = 1
     """Calls per request."""
     blocks: int = 0
@@ -195,6 +198,11 @@ class TimingEvidence(Record):
     def contested_workloads(self) -> frozenset[str]:
         """The workloads, besides this timing's own, whose timing is contested."""
         return frozenset(each.case for each in self.workloads[1:] if each.timing is not None and each.timing.is_contested)
+
+    @property
+    def has_slow_requests(self) -> bool:
+        """Whether requests were too slow in this timing, or in one of its workloads."""
+        return self.slow_requests or any(each.timing.slow_requests for each in self.workloads[1:] if each.timing)
 
     def rather_than(self, other: "TimingEvidence") -> "TimingEvidence":
         """This timing, with the figures of the other one as `contested`."""

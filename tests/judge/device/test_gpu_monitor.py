@@ -132,6 +132,7 @@ def test_the_processor_has_no_such_state() -> None:
         (ConditionsEvidence(shared=False, throttled="", repeated=True), ""),
         (ConditionsEvidence(shared=True, throttled=""), "others' processes were on the device"),
         (ConditionsEvidence(crowded=CROWDED_SHARE), ""),
+        (ConditionsEvidence(slow_requests=True), "empty requests took too long beside its calls"),
         (ConditionsEvidence(crowded=0.434), "there were too few CPU cores (43% of the time)"),
         (
             ConditionsEvidence(shared=True, throttled="hw_slowdown", repeated=True),

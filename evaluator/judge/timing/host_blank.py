@@ -1,0 +1,62 @@
+"""The time of an empty request on the CPU. The judge subtracts it from each timing block: its calls take only the rest.
+
+Other load lengthens empty requests, sometimes all of them, but never what they really cost. So the judge believes the smallest of:
+
+- the fastest empty request;
+- on one core, the least wait of the baseline's requests, empty or not, plus the CPU time of an empty one. A request's wait is its wall time
+  minus its CPU time, so each of the baseline's blocks shows it;
+- a limit, which keeps a part of the shortest block for its calls.
+
+All empty requests go to the baseline's worker after the candidate has ended. So a submission can't slow them.
+"""
+
+import statistics
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evaluator.judge.timing.stopping import LEAST_CALLS, MIN_CALLS
+
+ENOUGH_S, LONGEST_S = 0.2, 1.0
+"""Time limit of empty requests after LEAST_CALLS, in seconds, and the limit if even the fastest one takes too long."""
+IN_A_ROW, PAUSE_S = 6, 0.01
+"""After IN_A_ROW empty requests, the judge pauses: one burst of other load can't lengthen all."""
+MOST_SHARE = 0.75
+"""Maximum share of the shortest block that is subtracted. A block that is 20 times as fast as the baseline's may be two thirds request."""
+USUAL_MS = 0.3
+"""An idle machine's empty request takes less: 0.05 to 0.2 ms."""
+SMALL_SHARE = 0.05
+"""Maximum share of the shortest block that a slower empty request may take."""
+
+
+@dataclass(frozen=True)
+class Blank:
+    """The time of an empty request, or of a call's share of it."""
+
+    ms: float
+    is_slow: bool = False
+    """On the CPU, whether even the fastest empty request took longer than the limit: then other load lengthens all times."""
+
+
+def limit_ms(shortest_ms: float) -> float:
+    """The most to subtract from each block if the shortest one took this long."""
+    return min(MOST_SHARE * shortest_ms, max(USUAL_MS, SMALL_SHARE * shortest_ms))
+
+
+def host_blank(blanks: Iterable[tuple[float, float]], shortest_ms: float, waits_ms: Iterable[float]) -> Blank:
+    """Make empty requests until there are enough. blanks: wall time and CPU time of each. shortest_ms: the shortest block of all sides.
+    waits_ms: the waits of the baseline's blocks on one core; none on several, where CPU time says nothing of waits."""
+    start, most_ms = time.monotonic(), limit_ms(shortest_ms)
+    took_ms: list[float] = []
+    busy_ms: list[float] = []
+    for blank_ms, used_ms in blanks:
+        took_ms.append(blank_ms)
+        busy_ms.append(used_ms)
+        elapsed_s = time.monotonic() - start
+        is_slow = min(took_ms) > most_ms
+        if len(took_ms) >= (MIN_CALLS if elapsed_s < ENOUGH_S else LEAST_CALLS) and (not is_slow or elapsed_s >= LONGEST_S):
+            break
+        if len(took_ms) % IN_A_ROW == 0:
+            time.sleep(PAUSE_S)
+    bounds_ms = [wait_ms + statistics.median(busy_ms) for wait_ms in waits_ms]
+    return Blank(max(min([*took_ms, *bounds_ms, most_ms]), 0.0), is_slow)
