@@ -75,7 +75,6 @@ LESS = {
     r"problems check --dtype": "problems check softmax --dtype",
     r"check --reference KernelBench": "check 25 --reference KernelBench",
     r"reference new made$": "reference new made --reference mine",
-    r"token revoke$": "token list",
     r"cuda --all-cases": "cuda --all-cases softmax",
     r"(check geglu .*) --all-cases": r"\1",
     r"--case 4096": "--case small",
@@ -94,7 +93,7 @@ LESS = {
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
 }
 """What is left out, or made smaller, of what takes long, by patterns."""
-NEEDS_GPU = re.compile(r"\bcuda\b|benchmarks\.(hold|fp8_products)|--part (variants|devices|seeds)|assay calibrate")
+NEEDS_GPU = re.compile(r"\bcuda\b|benchmarks\.(hold|l2_flush|fp8_products)|--part (variants|devices|seeds)|assay calibrate")
 SOME_NOT_EVALUATED = re.compile(r"pipeline\.py (submissions|attacks|honest)")
 """Without a third party's package, some are not."""
 WORDS = {
