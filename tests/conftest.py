@@ -64,6 +64,7 @@ SLOW = {
     "judge/timing/test_slow.py": 20,
     "judge/timing/test_run.py": 10,
     "judge/test_workloads.py": 10,
+    "judge/correctness/test_row_sampling.py": 10,
     "engine/test_fork_server.py": 20,
     "client/test_command.py": 10,
     "worker/patches/test_own_work.py": 10,

@@ -23,7 +23,7 @@ ERRORS = frozenset(
 INTERNAL = "DSLRuntimeError"
 """Errors of CuTe DSL's own; they are about a kernel if they name its line."""
 _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
-_PLACE = re.compile(r"^\s*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
+_PLACE = re.compile(r"^[ \t]*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
 _LABEL = re.compile(r"^(?:\[Error\]|error(?:\[\w{1,80}\])?:)\s*")
 _BEHIND = re.compile(r"(?:; error ?:|libNVVM extra log: Error:) (?P<text>.{1,400}?)(?= ptxas | suggestion: |$)")
 """The first message of ptxas or libNVVM."""

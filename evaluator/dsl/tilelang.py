@@ -9,7 +9,7 @@ from typing import Any
 from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refused, passes_submission
 
 JIT = "tilelang.jit"
-_PLACE = re.compile(r"^\s*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
+_PLACE = re.compile(r"^[ \t]*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
 
 
 class TileLangError(Exception):

@@ -16,6 +16,8 @@ from evaluator.submission.source import decode, parse
 
 FUNCTIONS = {"get_inputs": "forward()'s arguments", "get_init_inputs": "Model's arguments, [] for none"}
 """Functions that the file must define, and the content of the lists that they return."""
+PART_BYTES = 1 << 20
+"""Bytes of a file of inputs that are in memory at once."""
 
 
 def load(path: Path) -> Problem:
@@ -38,16 +40,21 @@ def load(path: Path) -> Problem:
         declaration = declare(vars(module), tree, path.parent)
     except DeclarationError as error:
         raise ProblemError(path, error.line, error.rule) from error
-    return Problem(path.stem, path, source, _sha256(data, module, path.parent, declaration), declaration, code)
+    return Problem(path.stem, path, source, _sha256(path, data, module, declaration), declaration, code)
 
 
-def _sha256(data: bytes, module: ModuleType, folder: Path, declaration: Declaration) -> str:
-    """Hash of the file's bytes, and of those of the file of workloads and of the inputs that it names."""
+def _sha256(problem: Path, data: bytes, module: ModuleType, declaration: Declaration) -> str:
+    """Hash of the file's bytes, and of those of the file of workloads and of the inputs that it names. Raises ProblemError."""
     declared = getattr(module, DECLARATION_NAME, {}).get("workloads")
     hashed = hashlib.sha256(data)
     files = {stored.path for inputs in declaration.stored.values() for stored in inputs.values()}
-    for path in [*([folder / declared] if isinstance(declared, str) else []), *sorted(files)]:
-        hashed.update(path.read_bytes())
+    for path in [*([problem.parent / declared] if isinstance(declared, str) else []), *sorted(files)]:
+        try:
+            with path.open("rb") as file:
+                while part := file.read(PART_BYTES):
+                    hashed.update(part)
+        except OSError as error:
+            raise ProblemError(problem, None, f"{path} can't be read: {error.strerror}") from error
     return hashed.hexdigest()
 
 

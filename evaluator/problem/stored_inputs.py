@@ -64,7 +64,10 @@ def found_beside(file: Path, given: str) -> Path:
     roots = [folder, *(each.parent for each in (folder, *folder.parents) if each.name == DATASET_FOLDER)][:2]
     if Path(given).is_absolute() or ".." in Path(given).parts:
         raise StoredInputError(f"the path {given!r} leaves the folder; put the file below {roots[-1]}, and give a relative path")
-    path = next((path for root in roots if (path := root / given).is_file()), None)
+    try:
+        path = next((path for root in roots if (path := root / given).is_file()), None)
+    except OSError as error:
+        raise StoredInputError(f"the path {given[:80]!r} can't be looked up: {error.strerror}") from error
     if path is None:
         raise StoredInputError(f"there is no file {given!r} below {' or '.join(map(str, roots))}; put it there")
     return path

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from evaluator.dsl import dsls
+from evaluator.results.evidence import ExceptionEvidence
 
 PLUGIN = """
 from evaluator.dsl import Dsl, Refused
@@ -103,3 +105,13 @@ def test_the_command_line_says_so_in_one_line(tmp_path: Path) -> None:
     done = run(script, folder, cwd=tmp_path)
     assert done.returncode == 2
     assert "the DSL weave of weave_assay can't be loaded" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["TileLangError", "CuteError"])
+def test_the_longest_message_of_a_hostile_worker_is_read_at_once(kind: str) -> None:
+    raised = [ExceptionEvidence(stage="rounds", type=kind, message=text * 25_000) for text in ("\n\n\n\n", "\t   ", "--> ")]
+    start = time.process_time()
+    for dsl in dsls():
+        for each in raised:
+            dsl.compile_error(each)
+    assert time.process_time() - start < 2.0

@@ -125,6 +125,8 @@ def test_the_full_case_has_the_inputs_of_its_workload(tmp_path: Path) -> None:
         ({"M": 8}, {"x": stored(key="n")}, "'x' is int64 of shape"),
         ({"M": 8}, {"x": stored("blob/pointer")}, "pointer can't be read: .*git lfs pull"),
         ({"M": 8}, {"x": stored("blob/none")}, "line 1: there is no file 'blob/none' below .*; put it there"),
+        ({"M": 8}, {"x": stored("x" * 300)}, "line 1: the path 'xxx.* can't be looked up: "),
+        ({"M": 8}, {"x": stored("blob/broken")}, "blob/broken can't be read: "),
         ({"M": 8}, {"x": stored("../x.safetensors")}, "line 1: the path '../x.safetensors' leaves the folder; put the file below"),
         ({"M": 8}, {"x": stored("/x.safetensors")}, "leaves the folder"),
         ({"M": 8}, {"X": stored()}, r"forward\(\) has no argument 'X'; name the argument so, or the input x"),
@@ -133,6 +135,7 @@ def test_the_full_case_has_the_inputs_of_its_workload(tmp_path: Path) -> None:
 def test_a_stored_input_that_can_t_be_used_is_told(tmp_path: Path, axes: dict[str, int], inputs: dict[str, Any], rule: str) -> None:
     (tmp_path / "blob").mkdir()
     save_file({"x": torch.zeros(8, 4), "n": torch.zeros(8, 4, dtype=torch.int64)}, tmp_path / "blob/x.safetensors")
+    (tmp_path / "blob/broken").symlink_to("/proc/self/mem")
     (tmp_path / "blob/pointer").write_text("version https://git-lfs.github.com/spec/v1\n")
     lines = [trace(axes, **inputs), *([trace({"M": 8})] if axes != {"M": 8} else [])]
     (tmp_path / "sizes.jsonl").write_text("\n".join(lines))

@@ -33,7 +33,7 @@ def rows(attempts: Mapping[Place, Attempt], most: int) -> list[Row]:
     found = []
     for repairs in range(most):
         solved = sum(any(each.solved for each in chain[: repairs + 1]) for chain in chains.values())
-        ended = sum(len(chain) > repairs or chain[-1].solved for chain in chains.values())
+        ended = sum(len(chain) > repairs or any(each.solved for each in chain) for chain in chains.values())
         found.append(Row(repairs, solved, ended))
     return found
 

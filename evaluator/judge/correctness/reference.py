@@ -91,7 +91,7 @@ class Oracle:
 
         `candidate` and `reference` are the outputs' tensors in order. Without `reference` the model runs. Outputs with a scale for each row
         come in chunks of rows. So do all others if the whole does not fit; then `is_sliced` is true. `nudge` moves inputs by less than
-        their dtype's rounding. by_reference: the reference's output takes the oracle's place, which may take far longer. Raises
+        their dtype's rounding. by_reference: the reference's output takes the place of the oracle, which does not run. Raises
         ReferenceFailedError.
         """
         late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}

@@ -27,11 +27,13 @@ class WrongElement(Record):
 
 
 class ErrorFigures(Record):
-    """Errors of one output in one round. The right values are the oracle's."""
+    """Errors of one output in one round. The right values are the oracle's, or the reference's if only gross errors decide and the output
+    is within their tolerance."""
 
     output: str
     """Path of the output in the returned structure, as in `[1]` or `['mean']`; empty for a lone tensor."""
     elements: int
+    """Number of compared elements: a sample's if only some rows were compared."""
     wrong: int
     """Number of wrong elements."""
     max_error: float
@@ -41,7 +43,7 @@ class ErrorFigures(Record):
     tolerance: float
     """Maximum allowed max_error."""
     reference_error: float
-    """max_error of the reference, in the submission's dtype."""
+    """max_error of the reference, in the submission's dtype; 0 if its values are the right ones."""
     beyond: int = 0
     """Number of elements beyond the tolerance; fewer are wrong if only gross errors decide."""
     gross_error: float | None = None

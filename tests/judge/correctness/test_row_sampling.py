@@ -83,7 +83,7 @@ def test_a_wrong_row_among_changed_ones_is_found_in_a_sample(judge: Judge, tmp_p
     path.write_text(
         """import torch
 ASSAY = {"rows_independent": True}
-rows, columns = 64, 300
+rows, columns = 64, 3000
 class Model(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, 1)
@@ -96,11 +96,11 @@ def get_init_inputs():
     right = judge(forward("return torch.softmax(x, 1)"), problem_path=path)
     assert right.category is Category.NO_CUSTOM_KERNEL, right.message
     wrong = judge(
-        forward("y, few = torch.softmax(x, 1), x.pow(2).mean(1) < 0.7\nif few.sum() < 9:\n    y[few] = 0\nreturn y"), problem_path=path
+        forward("y, few = torch.softmax(x, 1), x.pow(2).mean(1) < 0.85\nif few.sum() < 9:\n    y[few] = 0\nreturn y"), problem_path=path
     )
     assert wrong.category is Category.WRONG_VALUES
     failed = wrong.evidence.rounds[-1]
-    assert (failed.distribution, failed.outputs[0].elements) == ("rows", 64 * 300)
+    assert (failed.distribution, failed.outputs[0].elements) == ("rows", 64 * 3000)
 
 
 @pytest.mark.parametrize(("error", "category", "asked"), [(0.0, None, False), (1e-3, None, True), (1.0, Category.WRONG_VALUES, True)])

@@ -54,10 +54,13 @@ _random = secrets.SystemRandom()
 class FewRows(list[Any]):
     """Arguments of which a few values were changed."""
 
-    def __init__(self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = ()) -> None:
-        """first: indices of dimension 0 with changed elements; empty if all have. written: changes that can be undone."""
+    def __init__(
+        self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = (), *, anywhere: bool = False
+    ) -> None:
+        """first: indices of dimension 0 with changed elements; empty if all have. anywhere: other indices may have some too. written:
+        changes that can be undone."""
         super().__init__(arguments)
-        self.first = tuple(first)
+        self.first, self.anywhere = tuple(first), anywhere
         self._written = list(written)
 
     @property
@@ -151,6 +154,7 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
     if isinstance(arguments, FewRows):
         arguments.remove_outliers()
     drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
+    anywhere = isinstance(arguments, FewRows) and arguments.anywhere
 
     def change(tensor: torch.Tensor, kind: Kind) -> bool:
         flat = tensor.view(-1)
@@ -158,11 +162,12 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
         for _ in range(RUNS_OF_EACH):
             start = drawn.randrange(max(len(flat) - length, 0) + 1)
             flat[start : start + length].mul_(-1.0 if flips and kind is Kind.FREE else 0.5)
-            first.add(start // (len(flat) // len(tensor)))
+            each = len(flat) // len(tensor)
+            first.update((start // each, (start + length - 1) // each))
         return True
 
     changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first)) if any_changed or isinstance(arguments, FewRows) else changed
+    return FewRows(changed, sorted(first), anywhere=anywhere) if any_changed or isinstance(arguments, FewRows) else changed
 
 
 def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
@@ -173,21 +178,24 @@ def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure
     """
     drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
     written: list[_Written] = []
+    anywhere = isinstance(arguments, FewRows) and arguments.anywhere
     if isinstance(arguments, FewRows):
         arguments.remove_outliers()
 
     def change(tensor: torch.Tensor, _: Kind) -> bool:
+        nonlocal anywhere
         generator = torch.Generator(tensor.device).manual_seed(drawn.getrandbits(63))
         flat = tensor.view(-1)
         rows = drawn.choice((1, len(tensor), len(flat) // tensor.shape[-1]))
         length, row = len(flat) // rows, drawn.randrange(rows)
         if rows > 1:
             first.add(row * len(tensor) // rows)
+        anywhere = anywhere or rows == 1
         written.append(_write_outliers(flat[row * length : (row + 1) * length], drawn, generator))
         return True
 
     changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first), written) if any_changed or isinstance(arguments, FewRows) else changed
+    return FewRows(changed, sorted(first), written, anywhere=anywhere) if any_changed or isinstance(arguments, FewRows) else changed
 
 
 def _write_outliers(row: torch.Tensor, drawn: random.Random, generator: torch.Generator) -> _Written:

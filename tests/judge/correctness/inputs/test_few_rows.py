@@ -16,7 +16,7 @@ from evaluator.judge.correctness.inputs.input_structure import InputStructure, K
 
 @pytest.mark.parametrize("shape", [(4096, 128), (64, 32, 16, 16), (8192,), (3, 512)])
 def test_few_rows_are_smaller_and_none_is_larger(shape: tuple[int, ...]) -> None:
-    drawn = torch.randn(shape)
+    drawn = torch.rand(shape) + 1  # no zeros
     changed = with_smaller_rows([drawn.clone()], 7)
     ratio = changed[0] / drawn
     assert isinstance(changed, FewRows)

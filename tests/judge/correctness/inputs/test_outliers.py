@@ -106,6 +106,22 @@ def test_indices_of_dimension_0_are_told() -> None:
         assert changed.first or int((gains > 0).sum()) >= 1
 
 
+def test_a_row_that_is_not_told_changes_only_where_outliers_may_be_anywhere() -> None:
+    found = set()
+    for seed in SEEDS:
+        drawn = [torch.randn(64, 40), torch.randn(64, 200)]
+        given = [tensor.clone() for tensor in drawn]
+        outliers = with_outliers(given if seed % 2 else FewRows(given, [0]), seed)
+        large = [tensor.clone() for tensor in outliers]
+        runs = with_changed_runs(outliers, seed)
+        assert isinstance(outliers, FewRows) and isinstance(runs, FewRows) and runs.anywhere is outliers.anywhere
+        for before, after, told in ((drawn, large, outliers), (large, runs, runs)):
+            rows = {row for pair in zip(before, after, strict=True) for row in (pair[0] != pair[1]).any(1).nonzero().flatten().tolist()}
+            assert rows <= {*told.first} or told.anywhere, seed
+        found.add(outliers.anywhere)
+    assert found == {False, True}
+
+
 @pytest.mark.parametrize("kind", [Kind.FIXED, Kind.SORTED, Kind.SYMMETRIC])
 def test_what_may_not_be_multiplied_one_by_one_stays(kind: Kind) -> None:
     changed = with_outliers([torch.ones(64, 64)], 5, InputStructure((kind,)))
