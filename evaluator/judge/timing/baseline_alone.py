@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from evaluator.judge.timing.gated_calls import GatedCalls
 from evaluator.judge.timing.host_blank import Blank, host_blank
 from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.timing.samples import quartiles
 from evaluator.judge.timing.spot_check import SpotCheck
 from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
@@ -73,10 +74,11 @@ class BaselineAlone:
 
     def _host_blank(self, alone: TimedWorker, *, one_core: bool) -> Blank:
         length = self._interleaver.length
-        shortest_ms = min(took_ms for timed in (*self._interleaver.timed_workers, alone) for took_ms in timed.samples.wall_ms)
+        sides = [timed.samples.wall_ms for timed in (*self._interleaver.timed_workers, alone)]
+        short_ms = min(quartiles(took_ms)[0] for took_ms in sides if took_ms)
         trusted = (self._interleaver.baseline.samples, alone.samples) if one_core else ()
         waits_ms = [wait_ms * length for samples in trusted for wait_ms in samples.waits_ms()]
-        blank = host_blank(self._interleaver.host_blanks(alone), shortest_ms * length, waits_ms)
+        blank = host_blank(self._interleaver.host_blanks(alone), short_ms * length, waits_ms)
         return Blank(blank.ms / length, blank.is_slow)
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:

@@ -5,7 +5,7 @@ Other load lengthens empty requests, sometimes all of them, but never what they 
 - the fastest empty request;
 - on one core, the least wait of the baseline's requests, empty or not, plus the CPU time of an empty one. A request's wait is its wall time
   minus its CPU time, so each of the baseline's blocks shows it;
-- a limit, which keeps a part of the shortest block for its calls.
+- a limit, which keeps a part of a short block for its calls.
 
 All empty requests go to the baseline's worker after the candidate has ended. So a submission can't slow them.
 """
@@ -22,11 +22,11 @@ ENOUGH_S, LONGEST_S = 0.2, 1.0
 IN_A_ROW, PAUSE_S = 6, 0.01
 """After IN_A_ROW empty requests, the judge pauses: one burst of other load can't lengthen all."""
 MOST_SHARE = 0.75
-"""Maximum share of the shortest block that is subtracted. A block that is 20 times as fast as the baseline's may be two thirds request."""
+"""Maximum share of a short block that is subtracted. A block that is 20 times as fast as the baseline's may be two thirds request."""
 USUAL_MS = 0.3
 """An idle machine's empty request takes less: 0.05 to 0.2 ms."""
 SMALL_SHARE = 0.05
-"""Maximum share of the shortest block that a slower empty request may take."""
+"""Maximum share of a short block that a slower empty request may take."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,16 @@ class Blank:
     """On the CPU, whether even the fastest empty request took longer than the limit: then other load lengthens all times."""
 
 
-def limit_ms(shortest_ms: float) -> float:
-    """The most to subtract from each block if the shortest one took this long."""
-    return min(MOST_SHARE * shortest_ms, max(USUAL_MS, SMALL_SHARE * shortest_ms))
+def limit_ms(short_ms: float) -> float:
+    """The most to subtract from each block if a short one took this long."""
+    return min(MOST_SHARE * short_ms, max(USUAL_MS, SMALL_SHARE * short_ms))
 
 
-def host_blank(blanks: Iterable[tuple[float, float]], shortest_ms: float, waits_ms: Iterable[float]) -> Blank:
-    """Make empty requests until there are enough. blanks: wall time and CPU time of each. shortest_ms: the shortest block of all sides.
-    waits_ms: the waits of the baseline's blocks on one core; none on several, where CPU time says nothing of waits."""
-    start, most_ms = time.monotonic(), limit_ms(shortest_ms)
+def host_blank(blanks: Iterable[tuple[float, float]], short_ms: float, waits_ms: Iterable[float]) -> Blank:
+    """Make empty requests until there are enough. blanks: wall time and CPU time of each. short_ms: the lower quartile of the blocks of
+    the fastest side; a single block does not lower it much. waits_ms: the waits of the baseline's blocks on one core; none on several,
+    where CPU time says nothing of waits."""
+    start, most_ms = time.monotonic(), limit_ms(short_ms)
     took_ms: list[float] = []
     busy_ms: list[float] = []
     for blank_ms, used_ms in blanks:

@@ -60,7 +60,7 @@ def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int) 
     [
         (True, worker(0.4, 8.0), 0.07 + 0.05),  # the baseline's least wait, and the CPU time of an empty block
         (False, worker(0.4, 8.0), 0.3),
-        (False, worker(0.2, 8.0), 0.15),  # three quarters of the shortest block
+        (False, worker(0.2, 8.0), 0.15),  # three quarters of a short block
         (False, worker(2.0, 8.0), 0.3),  # an empty block's usual time
     ],
 )
@@ -87,3 +87,8 @@ def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks() -> None:
 
     found = on_cpu(worker(0.4), blanks())
     assert found.ms == pytest.approx(0.1) and not found.is_slow
+
+
+def test_one_block_that_is_answered_at_once_does_not_make_requests_slow() -> None:
+    found = on_cpu(worker(0.001, *[2.0] * 20), itertools.repeat((0.12, 0.06)))
+    assert found.ms == pytest.approx(0.12) and not found.is_slow
