@@ -40,6 +40,7 @@ RUN_BY = {
     "harbor run": "tests/client/test_harbor.py",
     "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
     "python -m benchmarks.rewards": "tests/benchmarks/test_rewards.py",
+    "python -m benchmarks.throughput --part cpu": "tests/benchmarks/test_throughput.py",
 }
 """How commands begin that take minutes, a model or all of KernelBench's problems, with the test that does the same."""
 NOT_COMMANDS = re.compile(r"assay > command|export --format")
@@ -87,7 +88,6 @@ LESS = {
     r"benchmarks.service --soak 5000": "benchmarks.service --soak 4 --clients 2",
     r"--yardsticks \d+": "--variants 2 --yardsticks 1",
     r"--variants 56": "--variants 2",
-    r"--part cpu --limit 5": "--part cpu --limit 1 --warm none --calls 2",
     r"benchmarks.build --kind (\w+).*": r"benchmarks.build --kind \1 --limit 1",
     r"(benchmarks.contract \S+ \S+)": r"\1 --device cpu",
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
