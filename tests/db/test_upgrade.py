@@ -316,7 +316,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(absent: str) -> 
     engine = create_engine(absent)
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE mine (x integer)")
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="another program's database"):
         Store.open(absent)
     assert inspect(engine).get_table_names() == ["mine"]
     engine.dispose()
