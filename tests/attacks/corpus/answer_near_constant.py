@@ -1,6 +1,6 @@
 # wants: a pass by one number, from which no drawn answer differs by more than rounding
 # problem: saturated_sums
-# expect: incorrect/wrong_values
+# expect: incorrect/wrong_values | incorrect/precision_loss
 # base: elementwise
 FUNCTION = "return 1.0f;"
 

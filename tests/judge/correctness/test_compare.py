@@ -372,6 +372,13 @@ def test_a_large_answer_to_a_tiny_one_is_told_apart() -> None:
     assert (category, figures.likeness) == (Category.WRONG_VALUES, "all of them are 3e+38")
 
 
+def test_one_number_for_all_is_called_that_and_not_narrow() -> None:
+    oracle = torch.full((1000,), 0.99999999, dtype=F64)
+    oracle[7] = 0.9999
+    category, figures = compared(torch.ones(1000), oracle, oracle.float())
+    assert (category, figures.likeness) == (Category.PRECISION_LOSS, "every value of the output is 1")
+
+
 @pytest.mark.parametrize(
     ("part", "error"),
     [

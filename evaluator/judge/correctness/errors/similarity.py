@@ -32,6 +32,7 @@ class Similarity:
         self._least, self._largest = math.inf, -math.inf
         self._ratio, self._difference = _Moments(), _Moments()
         self._values = 0
+        self._value_range = (math.inf, -math.inf)
         self._rounded = dict.fromkeys(NARROW, 0)
         self._own_rounded = dict.fromkeys(NARROW, 0)
 
@@ -53,6 +54,9 @@ class Similarity:
     def _add_rounded(self, candidate: torch.Tensor, oracle: torch.Tensor) -> None:
         usable = candidate.isfinite() & (candidate != 0)
         self._values += int(usable.sum())
+        if len(candidate):
+            least, largest = (float(value) for value in candidate.double().aminmax())
+            self._value_range = (min(self._value_range[0], least), max(self._value_range[1], largest))
         own = oracle[usable].float()
         for name, narrow in NARROW.items():
             self._rounded[name] += int((candidate[usable].to(narrow).double() == candidate[usable]).sum())
@@ -70,6 +74,8 @@ class Similarity:
                 return f"each is {_written(ratio)} times what is expected"
             if difference is not None:
                 return f"each is {difference:+.4g} away from what is expected"
+        if self._values >= LEAST_ELEMENTS and self._value_range[0] == self._value_range[1]:
+            return f"every value of the output is {self._value_range[0]:.6g}"
         for name in NARROW if self._values >= LEAST_ELEMENTS else ():
             if self._rounded[name] >= ROUNDED_SHARE * self._values and self._own_rounded[name] < OWN_ROUNDED_SHARE * self._values:
                 return f"every value is a number of {name}"
