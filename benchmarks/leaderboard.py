@@ -132,6 +132,8 @@ def main() -> int:
     parser.add_argument("--db", metavar="URL", help="a database that is empty, or that an earlier run has built")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     options = parser.parse_args()
+    if options.repetitions < 2:
+        parser.error("--repetitions must be at least 2: a 95th percentile needs two times")
     with tempfile.TemporaryDirectory() as folder:
         record = run(options, options.db or f"sqlite:///{folder}/assay.db")
     Console().print(show(record))
