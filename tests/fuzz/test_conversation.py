@@ -15,7 +15,7 @@ from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
 from tests.fuzz.plan import REQUESTS, Mutation, Plan
 
-LIGHT_CONVERSATIONS = 330
+LIGHT_CONVERSATIONS = 240
 CONFINED_CONVERSATIONS = 60
 PATIENT_S = 2.0
 GROWTH_BYTES = 128 << 20
