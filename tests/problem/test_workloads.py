@@ -88,6 +88,12 @@ def test_workloads_of_equal_sizes_have_names_that_tell_them_apart(tmp_path: Path
 
 def stored(path: str = "blob/x.safetensors", key: str = "x") -> dict[str, Any]:
     return {"type": "safetensors", "path": path, "tensor_key": key}
+def test_a_number_makes_no_name_that_sizes_make(tmp_path: Path) -> None:
+    found = problem(tmp_path, [{"M": 8}, {"N": 8}, {"scale": 8.1}])
+    assert found.case_names == ("full", "8-2", "8-3", "8-1")
+    assert found.declaration.workloads["8-1"] == {"scale": 8.1}
+
+
 
 
 def test_a_stored_input_is_given_in_each_nominal_draw(tmp_path: Path) -> None:
