@@ -1,6 +1,7 @@
 """Workloads as problems declare them."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import evaluator.problem.load
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem
@@ -121,6 +123,24 @@ def test_the_full_case_has_the_inputs_of_its_workload(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(8, 4)}, tmp_path / "x.safetensors")
     (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
     assert not problem(tmp_path, "sizes.jsonl").instance("all").inputs(1, "cpu")[0].any()
+
+
+def test_a_stored_file_is_hashed_again_only_if_it_may_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes: dict[tuple[object, ...], str] = {}
+    monkeypatch.setattr(evaluator.problem.load, "_HASHES", hashes)
+    path = tmp_path / "x.safetensors"
+    save_file({"x": torch.zeros(8, 4)}, path)
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    right = problem(tmp_path, "sizes.jsonl").sha256
+    assert not hashes, "a file that was just written may be written again at the same time"
+    monkeypatch.setattr(evaluator.problem.load, "RECENT_NS", -(10**9))
+    assert problem(tmp_path, "sizes.jsonl").sha256 == right and list(hashes.values()) == [right]
+    hashes.update(dict.fromkeys(hashes, "kept"))
+    assert problem(tmp_path, "sizes.jsonl").sha256 == "kept"
+    written_ns = path.stat().st_mtime_ns
+    save_file({"x": torch.ones(8, 4)}, path)
+    os.utime(path, ns=(written_ns, written_ns))
+    assert problem(tmp_path, "sizes.jsonl").sha256 not in ("kept", right)
 
 
 @pytest.mark.parametrize(
