@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evaluator.problem.declaration import DECLARATION_NAME, Declaration, DeclarationError, declare
 from evaluator.problem.execute import ProblemError, execute
-from evaluator.problem.problem import Problem
+from evaluator.problem.problem import VARYING, Problem
 from evaluator.submission.source import decode, parse
 
 FUNCTIONS = {"get_inputs": "forward()'s arguments", "get_init_inputs": "Model's arguments, [] for none"}
@@ -113,3 +113,5 @@ def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:
         if not callable(found):
             wrong = f"the file defines no function {name}()" if found is None else f"{name} is not a function"
             raise ProblemError(path, lines.get(name, 1), f"{wrong}; define {name}() so that it returns a list of {returned}")
+    if VARYING in vars(module) and not callable(vars(module)[VARYING]):
+        raise ProblemError(path, lines.get(VARYING), f"{VARYING} is not a function; give it another name")

@@ -37,9 +37,9 @@ def get_init_inputs():
 """
 
 
-def problem(folder: Path, workloads: object, **more: object) -> Problem:
+def problem(folder: Path, workloads: object, tail: str = "", **more: object) -> Problem:
     path = folder / "scaled.py"
-    path.write_text(SOURCE.replace("{DECLARED}", repr({"workloads": workloads, **more})))
+    path.write_text(SOURCE.replace("{DECLARED}", repr({"workloads": workloads, **more})) + tail)
     return load(path)
 
 
@@ -88,14 +88,14 @@ def test_workloads_of_equal_sizes_have_names_that_tell_them_apart(tmp_path: Path
     assert found.workloads()[0].name == "8-6120f144"
 
 
-def stored(path: str = "blob/x.safetensors", key: str = "x") -> dict[str, Any]:
-    return {"type": "safetensors", "path": path, "tensor_key": key}
 def test_a_number_makes_no_name_that_sizes_make(tmp_path: Path) -> None:
     found = problem(tmp_path, [{"M": 8}, {"N": 8}, {"scale": 8.1}])
     assert found.case_names == ("full", "8-2", "8-3", "8-1")
     assert found.declaration.workloads["8-1"] == {"scale": 8.1}
 
 
+def stored(path: str = "blob/x.safetensors", key: str = "x") -> dict[str, Any]:
+    return {"type": "safetensors", "path": path, "tensor_key": key}
 
 
 def test_a_stored_input_is_given_in_each_nominal_draw(tmp_path: Path) -> None:
@@ -123,6 +123,35 @@ def test_the_full_case_has_the_inputs_of_its_workload(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(8, 4)}, tmp_path / "x.safetensors")
     (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
     assert not problem(tmp_path, "sizes.jsonl").instance("all").inputs(1, "cpu")[0].any()
+
+
+def test_a_problem_may_vary_its_stored_inputs(tmp_path: Path) -> None:
+    x = torch.rand(8, 4)
+    save_file({"x": x}, tmp_path / "x.safetensors")
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    case = problem(tmp_path, "sizes.jsonl", "def vary_inputs(x):\n    return [x.add_(torch.rand(1))]").instance("8")
+    (first,), (second,), (again,) = (case.inputs(seed, "cpu") for seed in (1, 2, 1))
+    assert torch.equal(first, again) and not torch.equal(first, second)
+    assert torch.allclose((second - x).std(), torch.zeros(()), atol=1e-6), "each draw begins with the file's values"
+    assert case.inputs(1, "meta")[0].shape == (8, 4)
+    assert torch.equal(case.inputs(1, "cpu", with_files=False)[0], problem(tmp_path, [{"M": 8}]).instance("8").inputs(1, "cpu")[0])
+
+
+@pytest.mark.parametrize(
+    ("tail", "rule"),
+    [
+        ("def vary_inputs(x):\n    return [x[:2]]", r"vary_inputs\(\) returned float32 of shape \(2, 4\) instead of"),
+        ("def vary_inputs(x):\n    return [x, x]", r"vary_inputs\(\) returned another number of tensors"),
+        ("def vary_inputs(x):\n    return x", r"vary_inputs\(\) returned a Tensor; return a list"),
+        ("def vary_inputs(x):\n    raise KeyError(x)", r"vary_inputs\(\) raised KeyError"),
+        ("vary_inputs = 3", "vary_inputs is not a function"),
+    ],
+)
+def test_a_wrong_variation_is_told(tmp_path: Path, tail: str, rule: str) -> None:
+    save_file({"x": torch.zeros(8, 4)}, tmp_path / "x.safetensors")
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    with pytest.raises(ProblemError, match=rule):
+        problem(tmp_path, "sizes.jsonl", tail).instance("8").inputs(1, "cpu")
 
 
 def test_a_stored_file_is_hashed_again_only_if_it_may_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
