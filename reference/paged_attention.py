@@ -53,5 +53,15 @@ def get_inputs() -> list[torch.Tensor]:
     return [torch.randn(batch_size, heads, width), torch.randn(cache), torch.randn(cache), table, lengths]
 
 
+def vary_inputs(
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, table: torch.Tensor, lengths: torch.Tensor
+) -> list[torch.Tensor]:
+    """A table from a file, with its sequences in another order and in other pages: as much work, but a plan for the file's is wrong."""
+    order, places = torch.randperm(len(lengths)), torch.randperm(len(keys))
+    table, lengths = table[order], lengths[order]
+    used = page * torch.arange(table.size(1)) < lengths[:, None]
+    return [query, keys, values, places[table] * used, lengths]
+
+
 def get_init_inputs() -> list[object]:
     return []

@@ -144,6 +144,8 @@ def test_answers_are_of_the_cases_dtype_and_neither_fixed_nor_constant_nor_an_in
 def test_a_table_from_a_file_uses_each_page_once() -> None:
     case = case_of("paged_attention", "8x32-e90b1f73")
     _, _, _, table, lengths = case.inputs(1, "cpu")
+    assert not torch.equal(table, case.inputs(2, "cpu")[3]), "a plan for the file's table is wrong"
+    assert sorted(lengths.tolist()) == sorted(case.stored[4].tensor.tolist())
     used = [int(page) for row, length in zip(table, lengths, strict=True) for page in row[: -(-int(length) // 16)]]
     assert sorted(used) == list(range(8 * 32))
 

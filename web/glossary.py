@@ -69,7 +69,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "max error": "An element's largest error, divided by its size plus the output's root mean square.",
         "RMS error": "The root mean square of all errors, divided by that of the output.",
         "gross error": "The largest error divided by the spread of the right output; it decides on changed inputs.",
-        "reference error": "The largest error of the reference itself, in the submission's type.",
+        "reference error": "The largest error of the reference itself, in the submission's type; empty if outputs were compared with it.",
         "wrong": "Elements of an output whose error exceeds the tolerance.",
         "trivial answer": "An output that takes no work, such as zeros or a copied input.",
         "error map": "A picture of an output that shows its wrong elements.",

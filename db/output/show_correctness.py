@@ -37,7 +37,8 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
             first = (
                 "" if output.first_index is None else f"{list(output.first_index)}: {output.first_value} instead of {output.first_expected}"
             )
-            errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
+            shown = (output.max_error, output.tolerance, output.reference_error, output.rms_error)
+            errors = ("" if value is None else f"{value:.3g}" for value in shown)
             counts = (item.number, output.output or "(tensor)", output.elements, output.wrong)
             more = ("" if output.gross_error is None else f"{output.gross_error:.3g}",) if gross else ()
             figures.add(*counts, *errors, *more, output.nonfinite_mismatch, first)

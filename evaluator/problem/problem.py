@@ -4,7 +4,7 @@ Importing this module does not import torch; using a problem does.
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
 from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
-from evaluator.problem.stored_inputs import StoredInputError, StoredTensor, with_stored
+from evaluator.problem.stored_inputs import StoredInputError, StoredTensor, same_form, with_stored
 from evaluator.problem.workloads import same_sizes
 from evaluator.results.result import ALL_CASES, OWN_PRECISION
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import torch
 
     from evaluator.worker.procedure import Procedure
+
+
+VARYING = "vary_inputs"
+"""Optional function of a file: it changes stored inputs in each draw, as by another order, so that a plan kept for them is wrong."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,11 @@ class ProblemCase:
         return self.problem.declaration.inputs == "any"
 
     @property
+    def varies_stored(self) -> bool:
+        """Whether the problem changes the arguments that files give, in each draw."""
+        return bool(self.stored) and hasattr(self.module, VARYING)
+
+    @property
     def in_place(self) -> tuple[int, ...]:
         """Positions of the arguments that a call changes."""
         return self._declared.in_place
@@ -176,8 +185,9 @@ class ProblemCase:
     def inputs(self, seed: int, device: "torch.device | str", *, with_files: bool = True) -> list[Any]:
         """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
 
-        Those that files give are the same for every seed; without files, they are drawn like others. For a problem with a backward pass,
-        the last is a list of output gradients. Raises ProblemError, and torch's error if the device's memory runs out.
+        Those that files give are the same for every seed, unless the problem varies them; without files, they are drawn like others. For a
+        problem with a backward pass, the last is a list of output gradients. Raises ProblemError, and torch's error if the device's memory
+        runs out.
         """
         import torch
 
@@ -254,19 +264,30 @@ class ProblemCase:
         return [(each.shape, each.dtype) for each in tensors(output) if each.is_floating_point()]
 
     def _arguments(self, function: str, device: "torch.device | str", stored: Mapping[int, StoredTensor] | None = None) -> list[Any]:
-        drawn = self._call(function)
-        if not isinstance(drawn, list | tuple):
-            rule = f"{function}() returned a {type(drawn).__name__}; return a list of arguments"
-            raise ProblemError(self.problem.path, self._line(function), rule)
+        drawn = self._listed(function)
         if stored:
             try:
-                drawn = with_stored(drawn, stored, self.dtype)
+                drawn = self._with_files(drawn, stored, varies=self.varies_stored and str(device) != "meta")
             except StoredInputError as error:
                 raise ProblemError(self.problem.path, None, f"workload {self.name!r}: {error}") from error
         owners = owners_of(drawn)
         arguments = [self._placed(value, device) for value in drawn]
         del drawn
         return apart_from(owners, arguments)
+
+    def _with_files(self, drawn: Sequence[Any], stored: Mapping[int, StoredTensor], *, varies: bool) -> Sequence[Any]:
+        arguments = with_stored(drawn, stored, self.dtype)
+        if not varies:
+            return arguments
+        own = [each.to(drawn[position].device, copy=True) if position in stored else each for position, each in enumerate(arguments)]
+        return same_form(self._listed(VARYING, *own), arguments, VARYING)
+
+    def _listed(self, function: str, *arguments: Any) -> Sequence[Any]:
+        returned = self._call(function, *arguments)
+        if not isinstance(returned, list | tuple):
+            rule = f"{function}() returned a {type(returned).__name__}; return a list of arguments"
+            raise ProblemError(self.problem.path, self._line(function), rule)
+        return returned
 
     def _placed(self, value: Any, device: "torch.device | str") -> Any:
         import torch

@@ -105,6 +105,17 @@ def with_stored(drawn: Sequence[Any], stored: Mapping[int, StoredTensor], cast: 
     return arguments
 
 
+def same_form(varied: Sequence[Any], arguments: Sequence[Any], function: str) -> Sequence[Any]:
+    """The arguments that this function returned for others. Raises StoredInputError if a tensor has another shape or type."""
+    from evaluator.worker.procedure import tensors
+
+    forms = [[_form(tensor) for tensor in tensors(list(each))] for each in (varied, arguments)]
+    if forms[0] != forms[1]:
+        wrong = next((f"{one} instead of {other}" for one, other in zip(*forms, strict=False) if one != other), "another number of tensors")
+        raise StoredInputError(f"{function}() returned {wrong}; it may change only values")
+    return varied
+
+
 def are_all_stored(arguments: Sequence[Any], stored: Collection[int]) -> bool:
     """Whether every tensor of these arguments is stored, so that all draws are the same."""
     from evaluator.worker.procedure import tensors

@@ -66,17 +66,17 @@ def _named(found: list[tuple[str, Workload]]) -> dict[str, Workload]:
         same = next((places[name] for name, other in named.items() if other == workload), None)
         if same is not None:
             raise WorkloadError(f"{where} repeats {same}; delete one")
-        name = workload.sizes if counts[workload.sizes] == 1 else _apart(workload, named)
+        name = workload.sizes if counts[workload.sizes] == 1 else _apart(workload, {*named, *counts})
         named[name], places[name] = workload, where
     return named
 
 
-def _apart(workload: Workload, named: Collection[str]) -> str:
-    """A name that is not used yet: the sizes with the beginning of the uuid, or with a number."""
+def _apart(workload: Workload, taken: Collection[str]) -> str:
+    """A name that is not taken: the sizes with the beginning of the uuid, or with a number."""
     begins = re.sub(r"[^a-z0-9]+", "", workload.uuid.lower())[:UUID_CHARS]
-    endings = (*([begins] if begins else []), *map(str, range(1, len(named) + 2)))
+    endings = (*([begins] if begins else []), *map(str, range(1, len(taken) + 2)))
     names = (f"{workload.sizes[: MAX_NAME_CHARS - len(ending) - 1]}-{ending}" for ending in endings)
-    return next(name for name in names if name not in named)
+    return next(name for name in names if name not in taken)
 
 
 def _from_file(path: Path) -> Iterator[tuple[str, Workload]]:

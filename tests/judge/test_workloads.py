@@ -191,3 +191,19 @@ def test_a_submission_that_is_wrong_for_inputs_from_a_file_fails_there(judge: Ju
     result = judge(forward(body, "x, places"), "tanh3", problem_path=problem_of_a_file(tmp_path))
     assert result.category is Category.WRONG_VALUES, result.message
     assert result.message.startswith("in the workload 20-c3: ")
+
+
+def test_a_plan_for_inputs_from_a_file_is_wrong_where_the_problem_varies_them(judge: Judge, tmp_path: Path) -> None:
+    path = problem_of_a_file(tmp_path)
+    path.write_text(path.read_text() + "\ndef vary_inputs(x, places):\n    return [x, places[torch.randperm(len(places))]]\n")
+    body = """
+    kept = self.__dict__.setdefault("kept", [])
+    if len(places.unique()) < len(places):
+        kept.append(places.clone())
+        places = kept[min(len(kept) - 1, 12)]
+    return torch.tanh(x)[places] * 3
+    """
+    lines = (line[4:] for line in body.strip("\n").splitlines())
+    result = judge(forward("\n".join(lines), "x, places"), "tanh3", problem_path=path)
+    assert result.category in (Category.CACHED_OUTPUT, Category.WRONG_VALUES), result.message
+    assert result.message.startswith("in the workload 20-c3: ")

@@ -1,6 +1,7 @@
 """Workloads as problems declare them."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import evaluator.problem.load
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem
@@ -35,9 +37,9 @@ def get_init_inputs():
 """
 
 
-def problem(folder: Path, workloads: object, **more: object) -> Problem:
+def problem(folder: Path, workloads: object, tail: str = "", **more: object) -> Problem:
     path = folder / "scaled.py"
-    path.write_text(SOURCE.replace("{DECLARED}", repr({"workloads": workloads, **more})))
+    path.write_text(SOURCE.replace("{DECLARED}", repr({"workloads": workloads, **more})) + tail)
     return load(path)
 
 
@@ -86,6 +88,12 @@ def test_workloads_of_equal_sizes_have_names_that_tell_them_apart(tmp_path: Path
     assert found.workloads()[0].name == "8-6120f144"
 
 
+def test_a_number_makes_no_name_that_sizes_make(tmp_path: Path) -> None:
+    found = problem(tmp_path, [{"M": 8}, {"N": 8}, {"scale": 8.1}])
+    assert found.case_names == ("full", "8-2", "8-3", "8-1")
+    assert found.declaration.workloads["8-1"] == {"scale": 8.1}
+
+
 def stored(path: str = "blob/x.safetensors", key: str = "x") -> dict[str, Any]:
     return {"type": "safetensors", "path": path, "tensor_key": key}
 
@@ -115,6 +123,53 @@ def test_the_full_case_has_the_inputs_of_its_workload(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(8, 4)}, tmp_path / "x.safetensors")
     (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
     assert not problem(tmp_path, "sizes.jsonl").instance("all").inputs(1, "cpu")[0].any()
+
+
+def test_a_problem_may_vary_its_stored_inputs(tmp_path: Path) -> None:
+    x = torch.rand(8, 4)
+    save_file({"x": x}, tmp_path / "x.safetensors")
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    case = problem(tmp_path, "sizes.jsonl", "def vary_inputs(x):\n    return [x.add_(torch.rand(1))]").instance("8")
+    (first,), (second,), (again,) = (case.inputs(seed, "cpu") for seed in (1, 2, 1))
+    assert torch.equal(first, again) and not torch.equal(first, second)
+    assert torch.allclose((second - x).std(), torch.zeros(()), atol=1e-6), "each draw begins with the file's values"
+    assert case.inputs(1, "meta")[0].shape == (8, 4)
+    assert torch.equal(case.inputs(1, "cpu", with_files=False)[0], problem(tmp_path, [{"M": 8}]).instance("8").inputs(1, "cpu")[0])
+
+
+@pytest.mark.parametrize(
+    ("tail", "rule"),
+    [
+        ("def vary_inputs(x):\n    return [x[:2]]", r"vary_inputs\(\) returned float32 of shape \(2, 4\) instead of"),
+        ("def vary_inputs(x):\n    return [x, x]", r"vary_inputs\(\) returned another number of tensors"),
+        ("def vary_inputs(x):\n    return x", r"vary_inputs\(\) returned a Tensor; return a list"),
+        ("def vary_inputs(x):\n    raise KeyError(x)", r"vary_inputs\(\) raised KeyError"),
+        ("vary_inputs = 3", "vary_inputs is not a function"),
+    ],
+)
+def test_a_wrong_variation_is_told(tmp_path: Path, tail: str, rule: str) -> None:
+    save_file({"x": torch.zeros(8, 4)}, tmp_path / "x.safetensors")
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    with pytest.raises(ProblemError, match=rule):
+        problem(tmp_path, "sizes.jsonl", tail).instance("8").inputs(1, "cpu")
+
+
+def test_a_stored_file_is_hashed_again_only_if_it_may_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes: dict[tuple[object, ...], str] = {}
+    monkeypatch.setattr(evaluator.problem.load, "_HASHES", hashes)
+    path = tmp_path / "x.safetensors"
+    save_file({"x": torch.zeros(8, 4)}, path)
+    (tmp_path / "sizes.jsonl").write_text(trace({"M": 8}, x=stored("x.safetensors")))
+    right = problem(tmp_path, "sizes.jsonl").sha256
+    assert not hashes, "a file that was just written may be written again at the same time"
+    monkeypatch.setattr(evaluator.problem.load, "RECENT_NS", -(10**9))
+    assert problem(tmp_path, "sizes.jsonl").sha256 == right and list(hashes.values()) == [right]
+    hashes.update(dict.fromkeys(hashes, "kept"))
+    assert problem(tmp_path, "sizes.jsonl").sha256 == "kept"
+    written_ns = path.stat().st_mtime_ns
+    save_file({"x": torch.ones(8, 4)}, path)
+    os.utime(path, ns=(written_ns, written_ns))
+    assert problem(tmp_path, "sizes.jsonl").sha256 not in ("kept", right)
 
 
 @pytest.mark.parametrize(

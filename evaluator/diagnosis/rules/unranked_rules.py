@@ -58,7 +58,7 @@ def _is_narrow(figures: ErrorFigures) -> bool:
     return (
         figures.gross_error is not None
         and figures.beyond >= NARROW_SHARE * figures.elements
-        and figures.rms_error >= max(NARROW_ERROR, figures.reference_error)
+        and figures.rms_error >= max(NARROW_ERROR, figures.reference_error or 0.0)
         and figures.tolerance <= NARROW_LIMIT
         and not figures.nonfinite_mismatch
     )

@@ -62,7 +62,8 @@ def judge_values(
         comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
         measure(oracle, arguments, candidate, comparisons, by_reference=True)
         if not any(comparison.needs_location for comparison in comparisons):
-            return Judgement(None, "", tuple(comparison.figures() for comparison in comparisons))
+            of_reference = {"reference_error": None}  # it was not compared with the oracle
+            return Judgement(None, "", tuple(comparison.figures().model_copy(update=of_reference) for comparison in comparisons))
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
     measure(oracle, arguments, candidate, comparisons)
     for number, comparison in enumerate(comparisons):
@@ -107,7 +108,7 @@ class KnownErrors:
         return tuple(
             KnownErrors(
                 min(each.tolerance for each in outputs),
-                max(each.reference_error for each in outputs),
+                max(each.reference_error or 0.0 for each in outputs),
                 max(each.max_error for each in outputs),
             )
             for outputs in zip(*known, strict=True)

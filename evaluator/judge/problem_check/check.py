@@ -29,7 +29,7 @@ from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_o
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
-from evaluator.problem.problem import ProblemCase
+from evaluator.problem.problem import VARYING, ProblemCase
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import tensors_of
 
@@ -186,6 +186,17 @@ class _Check:
         self._oracle.expected(again)
         if not _same(first, again):
             raise _Refused("inputs", "the reference changes its inputs")
+        if self._case.varies_stored:
+            self._check_varied(first_seed, second_seed)
+
+    def _check_varied(self, first_seed: int, second_seed: int) -> None:
+        """Raises _Refused if the seed does not determine inputs from files, or if no seed changes them."""
+        drawn = (self._case.inputs(seed, self._device) for seed in (first_seed, first_seed, second_seed))
+        first, again, second = ([arguments[position] for position in self._case.stored] for arguments in drawn)
+        if not _same(first, again):
+            raise _Refused("inputs", f"{VARYING}() changes inputs differently for the same seed; use only torch's random generators")
+        if _same(first, second):
+            raise _Refused("inputs", f"{VARYING}() leaves the inputs from files as they are; give them another order")
 
     @staticmethod
     def _check_finite(draw: _Draw) -> None:

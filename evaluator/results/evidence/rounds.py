@@ -42,8 +42,8 @@ class ErrorFigures(Record):
     """RMS of (value - right value) / RMS of the right values."""
     tolerance: float
     """Maximum allowed max_error."""
-    reference_error: float
-    """max_error of the reference, in the submission's dtype; 0 if its values are the right ones."""
+    reference_error: float | None
+    """max_error of the reference, in the submission's dtype; None if its own values are the right ones."""
     beyond: int = 0
     """Number of elements beyond the tolerance; fewer are wrong if only gross errors decide."""
     gross_error: float | None = None

@@ -8,8 +8,10 @@ import pytest
 
 from db.__main__ import main
 from db.foreign import import_kernelbench
+from db.output.show_correctness import rounds_section
 from db.store import Store
 from evaluator.results.category import Category
+from evaluator.results.table import Table
 from tests.db.samples import environment, full_evidence, result
 from tests.screens import WIDTHS, assert_fits, dropped
 
@@ -124,3 +126,11 @@ def test_a_failures_hint_stands_below_once_with_the_command_that_lists_it(
     assert main(command[1:]) == 0
     listed = capsys.readouterr().out.splitlines()[1:]
     assert len(listed) == 2 and all("wrong_values" in line and PROBLEMS[0] in line for line in listed)
+
+
+def test_an_output_compared_with_the_reference_has_no_reference_error() -> None:
+    first = full_evidence().rounds[0]
+    known = [output.model_copy(update={"reference_error": error}) for output in first.outputs for error in (None, 1e-7)]
+    (_, figures) = [item for item in rounds_section([first.model_copy(update={"outputs": tuple(known)})]) if isinstance(item, Table)]
+    place = [column.name for column in figures.columns].index("reference error")
+    assert [str(row[place]) for row in figures.rows] == ["", "1e-07"]

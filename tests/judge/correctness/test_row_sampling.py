@@ -114,3 +114,4 @@ def test_where_gross_errors_decide_the_oracle_is_asked_about_doubtful_answers_al
     answer[3, 4] += error
     judged = judge_values(case, oracle, arguments, [answer], torch.empty(40, 20, device="meta"), gross=True)
     assert (judged.category, oracle.wide_model is not None) == (category, asked)
+    assert (judged.figures[0].reference_error is not None) is asked, "the reference has no error against itself"

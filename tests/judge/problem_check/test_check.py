@@ -1,5 +1,6 @@
 """Shipped problems are fit to judge by. Degenerate and unsound ones are refused, with the check that they fail."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from evaluator.judge.problem_check.check_result import ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known
 from evaluator.problem.catalogue import discover
 from evaluator.problem.load import load
+from evaluator.problem.stored_inputs import StoredTensor
 
 CPU = torch.device("cpu")
 HONEST = Path(__file__).parents[2] / "honest" / "problems"
@@ -129,6 +131,19 @@ def test_a_trivial_answer_is_named_with_its_output_and_its_meaning(tmp_path: Pat
     (finding,) = checked(tmp_path, "return torch.tanh(x), {'count': torch.tensor(x.numel())}").findings
     assert finding.message == "previous output passes as output[1]['count']: the output does not depend on the inputs"
     assert finding.answer == "previous output"
+
+
+@pytest.mark.parametrize(
+    ("varied", "said"),
+    [("x", "leaves the inputs from files as they are"), ("x + __import__('time').time_ns() % 10**9", "differently for the same seed")],
+)
+def test_inputs_from_files_vary_with_the_seed_alone(tmp_path: Path, varied: str, said: str) -> None:
+    path = tmp_path / "problem.py"
+    text = FORM.format(forward="return torch.tanh(x)", inputs=NORMAL, assay="{}")
+    path.write_text(f"{text}\ndef vary_inputs(x):\n    return [{varied}]\n")
+    case = replace(load(path).instance("full"), stored={0: StoredTensor("x", "x.safetensors", torch.randn(64, 100))})
+    (finding,) = check_case(case, CPU).findings
+    assert finding.check == "inputs" and said in finding.message
 
 
 RANDOM = "the reference's outputs for the same inputs differ in the output by "
