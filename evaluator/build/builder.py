@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from evaluator.build.cache import Cache, Entry
 from evaluator.build.commands import Plan, plan
-from evaluator.build.diagnostics import categorise, first_fault
+from evaluator.build.diagnostics.failure_category import categorise, first_fault
+from evaluator.build.diagnostics.headers import header_finder
+from evaluator.build.diagnostics.messages import parse
 from evaluator.build.execution import Execution, Ran
 from evaluator.build.fast.compile import FastWay
 from evaluator.build.fast.shared_headers import SharedHeaders
 from evaluator.build.header_folders import HeaderFolderError, may_include
-from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
-from evaluator.build.messages import parse
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, PlainRunner, Runner
 from evaluator.build.slots import Slots

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.build.messages import NOT_ITS_OWN, errors
+from evaluator.build.diagnostics.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes import profile_notes
 from evaluator.diagnosis.notes.compiler_advice import advice_on

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics import categorise, first_fault, import_failure
-from evaluator.build.messages import MAX_WARNINGS, errors, parse, summary
+from evaluator.build.diagnostics.failure_category import categorise, first_fault, import_failure
+from evaluator.build.diagnostics.messages import MAX_WARNINGS, errors, parse, summary
 from evaluator.build.request import BuildRequest
 from evaluator.results.category import Category
+from tests.build.conftest import DATA
 
-DATA = Path(__file__).parent / "data"
 BINDING = """namespace at { struct Tensor {}; }
 struct Module { template <class F> void def(const char*, F, const char*) {} };
 at::Tensor relu(at::Tensor x);

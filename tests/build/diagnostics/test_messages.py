@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics import categorise
-from evaluator.build.messages import MAX_INFOS, errors, parse, readable, summary
+from evaluator.build.diagnostics.failure_category import categorise
+from evaluator.build.diagnostics.messages import MAX_INFOS, errors, parse, readable, summary
 from evaluator.build.request import BuildRequest
 from evaluator.results.category import Category, Status
 from tests.diagnosis.collect import DATA, LINKED, SOURCES

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from evaluator.build.commands import Step
-from evaluator.build.headers import is_of_this_machine
-from evaluator.build.messages import errors, parse
+from evaluator.build.diagnostics.headers import is_of_this_machine
+from evaluator.build.diagnostics.messages import errors, parse
 from evaluator.build.request import BuildRequest
 from evaluator.results.category import Category
 from evaluator.results.evidence import Diagnostic

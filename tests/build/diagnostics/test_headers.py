@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.headers import header_finder, is_of_this_machine
+from evaluator.build.diagnostics.headers import header_finder, is_of_this_machine
 from evaluator.build.toolchain import Toolchain
 
 NOWHERE = frozenset[str]()
