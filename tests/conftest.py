@@ -76,10 +76,10 @@ SLOW = {
 MEASURING = {
     "benchmarks",
     "build/fast",
+    "build/processes/test_graph.py",
+    "build/processes/test_runner.py",
+    "build/processes/test_slots.py",
     "build/test_elsewhere.py",
-    "build/test_graph.py",
-    "build/test_runner.py",
-    "build/test_slots.py",
     "client",
     "command",
     "documents",

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, Runner
+from evaluator.build.processes.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, Runner
+from evaluator.build.processes.work_folder import read_product, work_folder
 from evaluator.build.toolchain import ninja_program
-from evaluator.build.work_folder import read_product, work_folder
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,240}")
 _LEFTOVERS_S = 0.1

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evaluator.build.work_folder import work_folder
+from evaluator.build.processes.work_folder import work_folder
 
 DEEP = """
 import os, sys

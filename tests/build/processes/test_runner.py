@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.runner import MAX_OUTPUT_BYTES, PlainRunner
+from evaluator.build.processes.runner import MAX_OUTPUT_BYTES, PlainRunner
 
 ENV = {"PATH": "/usr/bin:/bin"}
 

@@ -9,10 +9,10 @@ import pytest
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
-from evaluator.build.confined import LIMITS, ConfinedRunner
-from evaluator.build.graph import Edge, GraphRun, Job
+from evaluator.build.processes.confined import LIMITS, ConfinedRunner
+from evaluator.build.processes.graph import Edge, GraphRun, Job
+from evaluator.build.processes.runner import CommandResult, Runner
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.category import Category
 from evaluator.sandbox import Zygote, best_level
@@ -142,7 +142,7 @@ def _read(path: Path) -> bytes:
 
 
 def test_memory_that_a_graph_needs_too_much_of_is_told(runner: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.build.confined.LIMITS", replace(LIMITS, memory_bytes=128 << 20))
+    monkeypatch.setattr("evaluator.build.processes.confined.LIMITS", replace(LIMITS, memory_bytes=128 << 20))
     hungry = "exec python3 -c 'x = bytearray(1 << 30); print(sum(x[::4096]))'"
     fed, killed = graph(runner, folder, "echo fed", f"sleep 1; {hungry}", at_once=1)
     assert (fed.code, fed.output) == (0, "fed\n")

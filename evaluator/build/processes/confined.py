@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator.build.runner import MAX_OUTPUT_BYTES, Ended, Runner, Running
+from evaluator.build.processes.runner import MAX_OUTPUT_BYTES, Ended, Runner, Running
 from evaluator.sandbox import Limits, Program, SandboxUnavailable, Zygote
 
 LIMITS = Limits(memory_bytes=16 << 30, output_bytes=MAX_OUTPUT_BYTES)

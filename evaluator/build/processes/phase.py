@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from evaluator.build.graph import GraphRun, JobEnd
-from evaluator.build.slots import POLL_S, Slots
+from evaluator.build.processes.graph import GraphRun, JobEnd
+from evaluator.build.processes.slots import POLL_S, Slots
 
 Begin = Callable[[int, float], tuple[GraphRun, float] | None]
 """Starts a graph, given how many of its jobs may run at once and how many seconds it waited. Returns the graph and its deadline on the

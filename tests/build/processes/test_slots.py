@@ -14,15 +14,15 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.commands import Step
 from evaluator.build.execution import STOCK_BYTES
+from evaluator.build.processes.slots import POLL_S, Claim, Slots
 from evaluator.build.request import BuildRequest
-from evaluator.build.slots import POLL_S, Claim, Slots
 from evaluator.build.toolchain import Compiler, Toolchain
 
 GIB = 1 << 30
 HOLDER = """
 import sys
+from evaluator.build.processes.slots import Slots
 from pathlib import Path
-from evaluator.build.slots import Slots
 with Slots(Path(sys.argv[1]), 1, 1).claim(1, 1) as claim:
     assert claim.take()
     print("held", flush=True)
@@ -86,7 +86,7 @@ def test_two_that_need_all_do_not_wait_for_each_other_for_ever(tmp_path: Path) -
 
 def test_the_wait_is_told_and_a_holder_that_is_killed_holds_no_longer(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as holder:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         threading.Timer(0.3, holder.kill).start()
         with Slots(tmp_path, 1, 1).claim(1, 1) as claim:

@@ -12,9 +12,9 @@ from unittest import mock
 
 import pytest
 
-from evaluator.build import graph as graphs
-from evaluator.build.graph import Edge, GraphRun, Job, JobEnd, shell_command
-from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, PlainRunner
+from evaluator.build.processes import graph as graphs
+from evaluator.build.processes.graph import Edge, GraphRun, Job, JobEnd, shell_command
+from evaluator.build.processes.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, PlainRunner
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 SAY = "import json, sys; print(json.dumps(sys.argv[1:]))"
