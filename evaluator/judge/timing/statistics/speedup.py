@@ -74,7 +74,7 @@ def step(samples_ms: Sequence[float]) -> float:
 
 
 def _quantile(times: Times, share: float, axis: int | None = None) -> Times:
-    """The quantile, defined as in evaluator.judge.timing.samples.quartiles."""
+    """The quantile, defined as in evaluator.judge.timing.statistics.samples.quartiles."""
     return np.asarray(np.quantile(times, share, axis=axis, method="weibull"), dtype=np.float64)
 
 

@@ -9,7 +9,7 @@ wait for an uncounted process: the operating system forgets the CPU time of a ch
 import statistics
 from collections.abc import Collection
 
-from evaluator.judge.timing.samples import quartiles
+from evaluator.judge.timing.statistics.samples import quartiles
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import Statistic
 

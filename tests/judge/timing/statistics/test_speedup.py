@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evaluator.judge.timing.speedup import interval, is_narrow, outliers, step
+from evaluator.judge.timing.statistics.speedup import interval, is_narrow, outliers, step
 
 DRAWS = np.random.default_rng(7)
 

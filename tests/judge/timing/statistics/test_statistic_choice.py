@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.samples import quartiles
-from evaluator.judge.timing.statistic import statistic_of
+from evaluator.judge.timing.statistics.samples import quartiles
+from evaluator.judge.timing.statistics.statistic_choice import statistic_of
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import Statistic
 from tests.judge.conftest import Judge

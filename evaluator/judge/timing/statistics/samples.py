@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluator.judge.timing.speedup import outliers
+from evaluator.judge.timing.statistics.speedup import outliers
 from evaluator.results.evidence import TimingSide
 
 LEAST_MS = 1e-3

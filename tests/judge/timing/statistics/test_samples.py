@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.timing.samples import LEAST_MS, Samples, quartiles
+from evaluator.judge.timing.statistics.samples import LEAST_MS, Samples, quartiles
 
 
 @pytest.mark.parametrize(("samples", "found"), [([3.0], (3.0, 3.0, 3.0)), ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0))])
