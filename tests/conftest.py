@@ -60,7 +60,7 @@ SLOW = {
     "judge/test_timing_retries.py": 40,
     "judge/test_declares_nothing.py": 40,
     "client/test_service.py": 20,
-    "judge/timing/test_gated_calls.py": 20,
+    "judge/timing/checks/test_gated_calls.py": 20,
     "judge/timing/test_slow.py": 20,
     "judge/timing/test_run.py": 10,
     "judge/test_workloads.py": 10,

@@ -27,7 +27,8 @@ from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import host_blank, spot_check, stopping
+from evaluator.judge.timing import host_blank, stopping
+from evaluator.judge.timing.checks import spot_check
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.gated_calls import KERNEL_CALLS, GatedCalls
+from evaluator.judge.timing.checks.gated_calls import KERNEL_CALLS, GatedCalls
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
@@ -14,7 +14,7 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import KernelTimes
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
-from tests.judge.timing.test_gated_calls import HONEST, HOOKED, bursts_of
+from tests.judge.timing.checks.test_gated_calls import HONEST, HOOKED, bursts_of
 
 CLAIMS = f"""{HOOKED}
 def clocked(state, request, descriptors, burst=handlers["burst"]):

@@ -18,7 +18,7 @@ import torch
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.cross_check import least, single_slack_ms
+from evaluator.judge.timing.checks.cross_check import least, single_slack_ms
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory

@@ -49,7 +49,7 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
         seen.append("copied")
 
     monkeypatch.setattr(TimedWorker, "revealing", noted)
-    monkeypatch.setattr("evaluator.judge.timing.spot_check.synchronize", waited)
+    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.synchronize", waited)
     assert judge(SOFTMAX).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)
 

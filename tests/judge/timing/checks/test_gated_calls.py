@@ -10,7 +10,7 @@ import torch
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.timing.gated_calls import (
+from evaluator.judge.timing.checks.gated_calls import (
     BURST_MS,
     BURSTS,
     HOT_BURSTS,
@@ -180,7 +180,7 @@ def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(context:
 def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
+    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.KERNELS_DEADLINE_S", 0.3)
     with bursts_of(context, HONEST + SLEEPS, monkeypatch) as (bursts, timed):
         monkeypatch.setattr(timed.worker, "launches", timed.worker.launches or object())
         start = time.monotonic()
@@ -259,7 +259,7 @@ def test_a_row_that_is_held_up_is_asked_for_once_more(
 ) -> None:
     held_up = [False] * SINGLES + [True] * times
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
-        monkeypatch.setattr("evaluator.judge.timing.gated_calls.SINGLES_S", 60.0)
+        monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.SINGLES_S", 60.0)
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
         assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS, compare
+from evaluator.judge.timing.checks.cross_check import LAUNCH_GAP_MS, compare
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 

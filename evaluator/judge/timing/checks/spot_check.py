@@ -15,7 +15,7 @@ from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.correctness.row_sampling import Sampler, mapped
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.gated_calls import Taken
+from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.interleave import FEW_CHANGED_SHARE, Answer, Interleaver
 from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import TimedCase
