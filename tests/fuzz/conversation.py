@@ -158,7 +158,7 @@ class LightZygote(Zygote):
             self._peers = subprocess.Popen([sys.executable, "-m", "tests.fuzz.peer", str(theirs.fileno())], pass_fds=[theirs.fileno()])
         assert ours.recv(8) == peer.READY_MESSAGE
         # A light worker has this process for its parent, and so would have these processes for its own.
-        self._asleep = mock.patch("evaluator.judge.timing.judge_place.kept_awake", lambda _: contextlib.nullcontext())
+        self._asleep = mock.patch("evaluator.judge.timing.cpu.judge_place.kept_awake", lambda _: contextlib.nullcontext())
         self._asleep.start()
 
     def follow(self, plan: Plan) -> None:

@@ -16,8 +16,8 @@ from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.correctness.row_sampling import Sampler, mapped
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken
+from evaluator.judge.timing.cpu.judge_place import JudgePlace
 from evaluator.judge.timing.interleave import FEW_CHANGED_SHARE, Answer, Interleaver
-from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import TimedCase
 from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
 from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from evaluator.judge.device.cpu_affinity import judge_core
-from evaluator.judge.timing.awake_cores import kept_awake
+from evaluator.judge.timing.cpu.awake_cores import kept_awake
 from evaluator.sandbox.affinity import kept_to
 
 

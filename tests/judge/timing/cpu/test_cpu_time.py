@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from evaluator.judge.timing.cpu_time import CpuTime
+from evaluator.judge.timing.cpu.cpu_time import CpuTime
 
 WAITS = "import time; print(flush=True); time.sleep(60)"
 WORKS = "print(flush=True)\nwhile True: pass"

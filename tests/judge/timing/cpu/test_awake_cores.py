@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.judge.timing import awake_cores
-from evaluator.judge.timing.awake_cores import kept_awake
+from evaluator.judge.timing.cpu import awake_cores
+from evaluator.judge.timing.cpu.awake_cores import kept_awake
 
 PROGRAM = """
 import os, time
+from evaluator.judge.timing.cpu.awake_cores import kept_awake
 from pathlib import Path
-from evaluator.judge.timing.awake_cores import kept_awake
 with kept_awake([min(os.sched_getaffinity(0))], Path("/nonexistent")):
     print("awake", flush=True)
     time.sleep(60)
