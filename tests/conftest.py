@@ -46,7 +46,7 @@ SLOW = {
     "test_python_docs.py": 20,
     "test_quickstart.py": 60,
     "web/test_browser.py": 20,
-    "results/test_progress.py": 20,
+    "results/display/test_progress.py": 20,
     "command/test_junit.py": 60,
     "command/test_terminal.py": 80,
     "web/test_choosing.py": 20,

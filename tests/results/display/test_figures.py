@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.results.figures import light_text, percent, rank_text, rate_text
+from evaluator.results.display.figures import light_text, percent, rank_text, rate_text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import groupby
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from evaluator.results.table import Layout, Table, layout, show
+from evaluator.results.display.table import Layout, Table, layout, show
 
 UNLIMITED = 100_000
 """Width in columns of a pipe or a file: no line is wrapped."""

@@ -13,10 +13,10 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from evaluator.results.figures import about_text, clock_text
-from evaluator.results.pace import Pace
-from evaluator.results.screen import Screen
-from evaluator.results.table import shortened
+from evaluator.results.display.figures import about_text, clock_text
+from evaluator.results.display.pace import Pace
+from evaluator.results.display.screen import Screen
+from evaluator.results.display.table import shortened
 
 PIPED_EVERY_S = 10.0
 """Seconds between two progress lines, if there is no terminal."""

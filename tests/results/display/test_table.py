@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
-from evaluator.results.screen import Screen
-from evaluator.results.table import Column, Table, layout, shortened, told_apart, wrapped
+from evaluator.results.display.screen import Screen
+from evaluator.results.display.table import Column, Table, layout, shortened, told_apart, wrapped
 
 PATH = "runs/a_model_with_a_long_name/bias_residual_relu/sample_{}/kernel.py"
 

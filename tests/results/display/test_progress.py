@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from evaluator.results.pace import Pace
+from evaluator.results.display.pace import Pace
 from tests.command_line import PROJECT
 from tests.terminal import CTRL_C, Terminal, python
 
 WORK = """
 import sys, time
+from evaluator.results.display.progress import long_work
+from evaluator.results.display.screen import Screen
 from rich.text import Text
-from evaluator.results.progress import long_work
-from evaluator.results.screen import Screen
 with long_work("Checking", 40, screen=Screen(stderr={stderr}), after_s=0, colours={{"correct": "green"}}) as work:
     for number in range({count}):
         time.sleep({pause})
@@ -83,7 +83,7 @@ def test_short_work_shows_nothing(tmp_path: Path) -> None:
 
 
 def test_a_pipe_gets_lines_with_the_same_figures() -> None:
-    slow = "import evaluator.results.progress as progress\nprogress.PIPED_EVERY_S = 0.5\n" + WORK.format(count=30, pause=0.1, stderr=True)
+    slow = "from evaluator.results.display import progress\nprogress.PIPED_EVERY_S = 0.5\n" + WORK.format(count=30, pause=0.1, stderr=True)
     done = subprocess.run(python(slow), cwd=PROJECT, capture_output=True, text=True, check=True)
     lines = done.stderr.splitlines()
     assert done.stdout == "" and lines[-1] == "the end" and "\x1b" not in done.stderr

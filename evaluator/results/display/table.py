@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evaluator.results.text import cell
+from evaluator.results.display.text import cell
 
 ALWAYS = 1000
 """The importance of a column that is never left out."""
