@@ -26,8 +26,8 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"assay {EVALUATOR_VERSION}\n")
         return 0
     if name not in COMMANDS:
+        from evaluator.results.display.text import plain_line
         from evaluator.results.nearest import unknown
-        from evaluator.results.text import plain_line
 
         sys.stderr.write(plain_line(f"assay: {unknown('command', name, COMMANDS)}; assay --help lists all") + "\n")
         return EXIT_USAGE
@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _wrong_in_file() -> str:
     """The error in the file of options; empty if there is none."""
     from configuration.file import ConfigurationError
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
 
     try:
         check_file()

@@ -41,7 +41,7 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
-from evaluator.results.figures import cores_text
+from evaluator.results.display.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result
 
 SHARE = 0.95

@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     from db.store import Store
     from evaluator.judge.roofline import calibration_run
     from evaluator.machine import devices
-    from evaluator.results.progress import long_work
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.progress import long_work
+    from evaluator.results.display.text import plain_line
 
     try:
         device, _ = devices.choose(options.device)
@@ -62,9 +62,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 def _text(calibration: "Calibration") -> str:
     from evaluator.results.calibration import COPY
-    from evaluator.results.figures import percent, rate_text
-    from evaluator.results.screen import rendered
-    from evaluator.results.table import Column, Table
+    from evaluator.results.display.figures import percent, rate_text
+    from evaluator.results.display.screen import rendered
+    from evaluator.results.display.table import Column, Table
 
     columns = (Column("ceiling"), Column("reached", right=True), Column("uncertainty", 50, right=True))
     table = Table(columns, calibration.device_name)

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from evaluator.results.advice import advice
 from evaluator.results.category import Category, Status
+from evaluator.results.display.figures import light_text
+from evaluator.results.display.progress import Work, long_work
+from evaluator.results.display.screen import Screen
+from evaluator.results.display.table import Column, Table
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import Evidence, TimingSide
-from evaluator.results.figures import light_text
-from evaluator.results.progress import Work, long_work
 from evaluator.results.result import Result
-from evaluator.results.screen import Screen
-from evaluator.results.table import Column, Table
-from evaluator.results.text import plain_line
 
 if TYPE_CHECKING:
     from evaluator.job import Job

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 from command.exits import UsageError
 from evaluator.results.category import CATEGORIES, Category, Status
-from evaluator.results.text import plain_block, plain_line
+from evaluator.results.display.text import plain_block, plain_line
 
 if TYPE_CHECKING:
     from db.store import Store, StoredEvaluation

@@ -33,7 +33,7 @@ def use_file(
             check()
         return _apply(found, parser, command, given) if found else ""
     except ConfigurationError as error:
-        from evaluator.results.text import plain_line
+        from evaluator.results.display.text import plain_line
 
         parser.exit(EXIT_USAGE, f"{parser.prog}: {plain_line(str(error))}\n")
 

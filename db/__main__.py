@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from db.error import StoreError
     from db.store import Store
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -16,7 +16,7 @@ from db.error import StoreError
 from db.queries.generality import generality_of
 from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
-from evaluator.results.pace import Tell, untold
+from evaluator.results.display.pace import Tell, untold
 
 FORMATS = ("csv", "json", "parquet", "html")
 _BATCH = 200

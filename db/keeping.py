@@ -9,9 +9,9 @@ from db.error import StoreError
 from db.foreign import import_kernelbench
 from db.output import report
 from db.output.page import page
-from evaluator.results.pace import Tell
-from evaluator.results.progress import long_work
-from evaluator.results.text import plain_line
+from evaluator.results.display.pace import Tell
+from evaluator.results.display.progress import long_work
+from evaluator.results.display.text import plain_line
 
 if TYPE_CHECKING:
     from db.store import Store

@@ -14,8 +14,8 @@ from db.connection import BUSY_TIMEOUT_S
 from db.error import StoreError
 from db.migrations import REVISIONS
 from db.storage.standing import rebuild
-from evaluator.results.pace import Tell
-from evaluator.results.progress import long_work
+from evaluator.results.display.pace import Tell
+from evaluator.results.display.progress import long_work
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from db.storage.current import current_evaluations
 from db.storage.standing import expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
 from evaluator.results.category import Category
-from evaluator.results.pace import Tell, untold
+from evaluator.results.display.pace import Tell, untold
 
 _SHOWN = 5
 """Examples named per fault."""

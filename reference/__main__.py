@@ -16,7 +16,7 @@ from configuration.options import use_file
 if TYPE_CHECKING:
     from evaluator.machine.devices import Device
     from evaluator.problem.problem import Problem
-    from evaluator.results.progress import Work
+    from evaluator.results.display.progress import Work
     from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
     # The heavy imports come after the options, so that --help and errors in options are shown at once.
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
     from reference._creation import CreationError
 
     try:
@@ -166,7 +166,7 @@ def _input_bytes(problem: "Problem") -> int | None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from evaluator.results.progress import long_work
+    from evaluator.results.display.progress import long_work
     from reference._report import check_record, checked_line, is_admitted, report
 
     problems = _meant(options.names, options.reference)

@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evaluator.results.screen import rendered
-from evaluator.results.table import Column, Table
-from evaluator.results.text import cell, plain_line
+from evaluator.results.display.screen import rendered
+from evaluator.results.display.table import Column, Table
+from evaluator.results.display.text import cell, plain_line
 
 if TYPE_CHECKING:
     from evaluator.judge.problem_check.check_result import ProblemCheck

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     from db.error import StoreError
     from db.store import Store
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
 
     try:
         import uvicorn
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def _refuse(text: str) -> int:
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
 
     sys.stderr.write(plain_line(text) + "\n")
     return EXIT_USAGE

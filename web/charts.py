@@ -22,9 +22,9 @@ from db.output.plot_times import draw_side, sides
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BoardProgress, Point
 from evaluator.results.category import Category
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import DeviceState, TimingEvidence
 from evaluator.results.result import Result
-from evaluator.results.text import plain_line
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"

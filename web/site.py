@@ -39,10 +39,10 @@ from db.output.report import dump
 from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
+from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Record
-from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.score import speedup_in
-from evaluator.results.text import plain_block
 from web.answer_cache import Memory
 from web.diff import Differ
 from web.glossary import TERMS, anchor

@@ -6,9 +6,9 @@ from rich.text import Text
 
 from db.queries.runs import EvaluationSummary
 from evaluator.results.category import Status
-from evaluator.results.screen import rendered
-from evaluator.results.table import Column, Table
-from evaluator.results.text import plain_line
+from evaluator.results.display.screen import rendered
+from evaluator.results.display.table import Column, Table
+from evaluator.results.display.text import plain_line
 
 _COLUMNS = (
     Column("id", right=True),

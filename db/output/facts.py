@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from evaluator.results.category import CATEGORIES, Status
+from evaluator.results.display.figures import cores_text, percent, rate_text
 from evaluator.results.evidence import (
     AblationEvidence,
     ChangedInputsEvidence,
@@ -20,7 +21,6 @@ from evaluator.results.evidence import (
     ShapeEvidence,
     TimingEvidence,
 )
-from evaluator.results.figures import cores_text, percent, rate_text
 from evaluator.results.protocol_names import DESCRIPTIONS
 
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")

@@ -4,11 +4,11 @@ from rich.console import RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evaluator.results.table import ALWAYS, Column, Table
-from evaluator.results.text import cell
+from evaluator.results.display.table import ALWAYS, Column, Table
+from evaluator.results.display.text import cell
 
 Item = RenderableType | Table
-"""An argument of `evaluator.results.screen.rendered`."""
+"""An argument of `evaluator.results.display.screen.rendered`."""
 _TEXTS = ("message", "cause", "remark", "more", "kernel", "where", "first wrong", "shapes", "inputs")
 """Columns whose values may wrap."""
 

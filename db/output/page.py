@@ -15,8 +15,8 @@ from db.queries.overall import OverallBoard, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from db.store import Store
 from evaluator.results.category import CATEGORIES
-from evaluator.results.figures import light_text, rank_text
-from evaluator.results.text import plain_line
+from evaluator.results.display.figures import light_text, rank_text
+from evaluator.results.display.text import plain_line
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.45 system-ui, sans-serif; }

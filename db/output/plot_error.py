@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import ErrorFigures, ErrorMap, RoundEvidence
 from evaluator.results.result import Result
-from evaluator.results.text import plain_line
 
 MAX_TITLE = 80
 LEVELS = 10

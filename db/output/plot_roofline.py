@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evaluator.results.display.figures import rate_text
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import KernelProfile, ProfiledSide, ProfileEvidence
-from evaluator.results.figures import rate_text
-from evaluator.results.text import plain_line
 
 MAX_KERNELS = 4
 """Maximum points of one side: its longest kernels."""

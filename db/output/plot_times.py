@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import DeviceState, TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import Statistic
 from evaluator.results.result import Result
-from evaluator.results.text import plain_line
 
 FORMATS = (".png", ".svg")
 COLOURS = ("#c2571a", "#35618f", "#5b8c5a", "#8a5a9e", "#777777")

@@ -18,10 +18,10 @@ from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.advice import advice
 from evaluator.results.category import CATEGORIES, Category
-from evaluator.results.figures import best_text, light_text, rank_text, solved_text
-from evaluator.results.screen import rendered
-from evaluator.results.table import Column, Table
-from evaluator.results.text import cell
+from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.screen import rendered
+from evaluator.results.display.table import Column, Table
+from evaluator.results.display.text import cell
 
 _LONGEST_LABEL = 16
 """Maximum characters of an author's name as a column heading; headings are never cut."""

@@ -12,10 +12,10 @@ from db.output.show_correctness import inputs_section, rounds_section, sanitizer
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section, profile_section
 from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section, workloads_section
 from db.store import StoredEvaluation
+from evaluator.results.display.screen import rendered
+from evaluator.results.display.text import block
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Environment, Result
-from evaluator.results.screen import rendered
-from evaluator.results.text import block
 
 LEAST_HELD_S = 0.0005
 """Minimum seconds of a stage's device time that are shown, with three decimals."""

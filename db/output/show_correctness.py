@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from db.output.facts import inputs_word, shape_words
 from db.output.layout import Item, facts_table, heading, table_of
+from evaluator.results.display.text import block
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
-from evaluator.results.text import block
 
 
 def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:

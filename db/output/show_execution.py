@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from db.output.facts import KERNEL_COLUMNS, kernel_cells, profile_facts
 from db.output.layout import Item, facts_table, heading, table_of
+from evaluator.results.display.figures import percent
+from evaluator.results.display.text import block
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence, ProfileEvidence
-from evaluator.results.figures import percent
-from evaluator.results.text import block
 
 
 def build_section(build: BuildEvidence) -> Iterator[Item]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from db.output.facts import conditions_facts, spells, timing_facts
 from db.output.layout import Item, facts_table, heading, table_of
+from evaluator.results.display.figures import percent
 from evaluator.results.evidence import Evidence, TimingEvidence
-from evaluator.results.figures import percent
 from evaluator.results.result import Result
 from evaluator.results.score import interval_in, speedup_in
 

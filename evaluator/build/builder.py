@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from evaluator.build.cache import Cache, Entry
 from evaluator.build.commands import Plan, plan
-from evaluator.build.diagnostics import categorise, first_fault
+from evaluator.build.diagnostics.failure_category import categorise, first_fault
+from evaluator.build.diagnostics.headers import header_finder
+from evaluator.build.diagnostics.messages import parse
 from evaluator.build.execution import Execution, Ran
 from evaluator.build.fast.compile import FastWay
 from evaluator.build.fast.shared_headers import SharedHeaders
 from evaluator.build.header_folders import HeaderFolderError, may_include
-from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
-from evaluator.build.messages import parse
+from evaluator.build.processes.runner import CommandResult, PlainRunner, Runner
+from evaluator.build.processes.slots import Slots
+from evaluator.build.processes.work_folder import read_product, work_folder
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult, PlainRunner, Runner
-from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.work_folder import read_product, work_folder
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildAttempt, BuildEvidence
 
@@ -80,7 +80,7 @@ class Builder:
         self._timeout_s = timeout_s
         self._runner: Runner = PlainRunner()
         if zygote is not None:
-            from evaluator.build.confined import ConfinedRunner
+            from evaluator.build.processes.confined import ConfinedRunner
 
             shared = () if stock_only else self._shared_folders()
             self._runner = ConfinedRunner(zygote, (*toolchain.readonly_paths, *shared), cores)

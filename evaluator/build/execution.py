@@ -11,12 +11,12 @@ from pathlib import Path
 
 from evaluator.build.commands import Command, Plan, Step
 from evaluator.build.fast.compile import FastAttempt, FastWay
-from evaluator.build.graph import Edge, GraphRun, Job, JobEnd, shell_command
-from evaluator.build.phase import Phase, Phases
+from evaluator.build.processes.graph import Edge, GraphRun, Job, JobEnd, shell_command
+from evaluator.build.processes.phase import Phase, Phases
+from evaluator.build.processes.runner import CommandResult, Runner
+from evaluator.build.processes.slots import Slots
+from evaluator.build.processes.work_folder import fault_of, read_product
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult, Runner
-from evaluator.build.slots import Slots
-from evaluator.build.work_folder import fault_of, read_product
 from evaluator.results.evidence import BuildAttempt
 
 STOCK = "stock"

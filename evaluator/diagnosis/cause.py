@@ -2,7 +2,7 @@
 
 import re
 
-from evaluator.build.messages import errors, readable
+from evaluator.build.diagnostics.messages import errors, readable
 from evaluator.diagnosis.notes import python_reader
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name

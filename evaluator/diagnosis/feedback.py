@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.build.messages import NOT_ITS_OWN, errors
+from evaluator.build.diagnostics.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes import profile_notes
 from evaluator.diagnosis.notes.compiler_advice import advice_on
@@ -22,10 +22,10 @@ from evaluator.diagnosis.notes.static_notes import notes
 from evaluator.diagnosis.rules.output_rules import other_parameters
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.display.figures import percent
+from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import BuildEvidence, ChangedInputsEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
-from evaluator.results.figures import percent
 from evaluator.results.result import Result
-from evaluator.results.text import plain_line
 
 log = logging.getLogger(__name__)
 

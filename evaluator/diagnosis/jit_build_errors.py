@@ -6,8 +6,8 @@ These compilers raise exceptions in the worker. The DSL (evaluator/dsl) says whi
 import re
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics import categorise
-from evaluator.build.messages import parse
+from evaluator.build.diagnostics.failure_category import categorise
+from evaluator.build.diagnostics.messages import parse
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import without_paths

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.build.messages import errors, readable
+from evaluator.build.diagnostics.messages import errors, readable
 from evaluator.build.request import BuildRequest
 from evaluator.results.evidence import BuildEvidence, Diagnostic
 from evaluator.submission.source import parse

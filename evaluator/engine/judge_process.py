@@ -14,8 +14,8 @@ import torch
 
 from evaluator.build.builder import Builder, Elsewhere
 from evaluator.build.cache import Cache, Entry
+from evaluator.build.processes.slots import Slots
 from evaluator.build.request import BuildRequest
-from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.job import Job

@@ -9,7 +9,7 @@ from evaluator.job import Job, result_of
 from evaluator.judge.context import JudgeContext, ReportStage
 from evaluator.judge.profile_runs import NOT_TO_ITS_END
 from evaluator.judge.stages import Stages
-from evaluator.judge.timing.speedup import speedup_of
+from evaluator.judge.timing.statistics.speedup import speedup_of
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.results.category import Category, Status

@@ -20,11 +20,11 @@ from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.evidence_builder import EvidenceBuilder
+from evaluator.judge.timing.checks.spot_check import WrongAnswerError
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
 from evaluator.judge.timing.protocols import TimingProtocol, choose
 from evaluator.judge.timing.run import TimingRun, UnevenError, UnfitProtocolError
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
-from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workload_runs import WorkloadRuns, WrongWorkloadError

@@ -19,8 +19,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
 
 def _text(report: LevelReport) -> str:
-    from evaluator.results.screen import rendered
-    from evaluator.results.table import Column, Table
+    from evaluator.results.display.screen import rendered
+    from evaluator.results.display.table import Column, Table
 
     table = Table((Column("level"), Column("there"), Column("detail", kind="text")))
     for trial in report.trials:

@@ -14,9 +14,9 @@ from evaluator.build.cache import Cache
 from evaluator.build.commands import plan
 from evaluator.build.execution import KEEP_GARBAGE, Execution
 from evaluator.build.fast.compile import _DECLARES_ONLY, CPP_SUFFIXES
+from evaluator.build.processes.runner import PlainRunner
+from evaluator.build.processes.slots import Slots
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import PlainRunner
-from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
 from tests.build.conftest import DATA, FLAGS

@@ -10,8 +10,8 @@ import pytest
 from evaluator.build import header_folders
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
-from evaluator.build.confined import ConfinedRunner
 from evaluator.build.header_folders import HeaderFolderError, checked, digest, may_include
+from evaluator.build.processes.confined import ConfinedRunner
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.category import Category

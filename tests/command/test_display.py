@@ -45,7 +45,7 @@ def test_without_evidence_the_column_is_empty(capsys: pytest.CaptureFixture[str]
 
 def test_progress_that_nobody_reads_takes_nothing_from_standard_output() -> None:
     program = (
-        "import time\nfrom command import display\nfrom evaluator.results import progress\nprogress.PIPED_EVERY_S = 0.05\n"
+        "import time\nfrom command import display\nfrom evaluator.results.display import progress\nprogress.PIPED_EVERY_S = 0.05\n"
         "with display.Display(to_stderr=True).progress(3):\n    time.sleep(0.5)\n    print('a record', flush=True)\n"
     )
     reading, writing = os.pipe()
@@ -56,7 +56,7 @@ def test_progress_that_nobody_reads_takes_nothing_from_standard_output() -> None
 
 
 def test_piped_progress_tells_what_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.results.progress.PIPED_EVERY_S", 0.05)
+    monkeypatch.setattr("evaluator.results.display.progress.PIPED_EVERY_S", 0.05)
     display = Display(to_stderr=False)
     with display.progress(3):
         display.read(3, due=1)

@@ -203,7 +203,7 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
 
 
 def test_a_long_upgrade_tells_of_its_steps(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.results.progress.PIPED_EVERY_S", 0.001)
+    monkeypatch.setattr("evaluator.results.display.progress.PIPED_EVERY_S", 0.001)
     old_database(sqlite_url, [result(submission=f"{number}.py", evidence=full_evidence()) for number in range(200)])
     capsys.readouterr()
     Store.open(sqlite_url).close()

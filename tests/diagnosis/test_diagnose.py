@@ -75,7 +75,7 @@ def carried(*places: str) -> set[Category]:
 CARRIED = {
     "failed_build": carried("build/**/*.py", "diagnosis/jit_build_errors.py"),
     "failed_round": carried("judge/correctness/**/*.py"),
-    "wrong_timed_answer": carried("judge/timing/spot_check.py", "results/evidence/timing.py"),
+    "wrong_timed_answer": carried("judge/timing/checks/spot_check.py", "results/evidence/timing.py"),
 }
 """Rules that give the category of the evidence, and those that it can have."""
 

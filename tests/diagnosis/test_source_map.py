@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.build.messages import summary
+from evaluator.build.diagnostics.messages import summary
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.source_map import SourceLine, SourceMap, located
 from evaluator.results.evidence import BuildEvidence, Diagnostic

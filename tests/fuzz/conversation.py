@@ -27,7 +27,8 @@ from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import host_blank, spot_check, stopping
+from evaluator.judge.timing import host_blank, stopping
+from evaluator.judge.timing.checks import spot_check
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
@@ -157,7 +158,7 @@ class LightZygote(Zygote):
             self._peers = subprocess.Popen([sys.executable, "-m", "tests.fuzz.peer", str(theirs.fileno())], pass_fds=[theirs.fileno()])
         assert ours.recv(8) == peer.READY_MESSAGE
         # A light worker has this process for its parent, and so would have these processes for its own.
-        self._asleep = mock.patch("evaluator.judge.timing.judge_place.kept_awake", lambda _: contextlib.nullcontext())
+        self._asleep = mock.patch("evaluator.judge.timing.cpu.judge_place.kept_awake", lambda _: contextlib.nullcontext())
         self._asleep.start()
 
     def follow(self, plan: Plan) -> None:

@@ -16,9 +16,9 @@ from evaluator.judge.device.cpu_contention import OWN, CpuContention
 from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
 from evaluator.judge.timing.baseline_alone import BaselineAlone
+from evaluator.judge.timing.checks.spot_check import WrongAnswerError
 from evaluator.judge.timing.host_blank import Blank
 from evaluator.judge.timing.run import TimingRun, UnevenError
-from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category

@@ -11,7 +11,7 @@ from db.queries.generality import Generality, generality, only
 from db.queries.leaderboard import LeaderboardRow, leaderboard
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from evaluator.results.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
 from web.forms import Field, answer_fields, fields_of, unknown_name
 from web.site import PageContent, Site, SiteOf, page, share

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from db.queries.counterparts import best_other, previous
 from db.queries.ratio import Ratio, TimedEvaluation, ratio, timed, why_not
 from db.store import StoredEvaluation
-from evaluator.results.figures import best_text, light_text
+from evaluator.results.display.figures import best_text, light_text
+from evaluator.results.display.text import plain_block
 from evaluator.results.result import Result
-from evaluator.results.text import plain_block
 from web.diff import Line, Part, Step, parts
 from web.filters import MAX_NAME
 from web.pages.evaluations import MAX_LINES, find

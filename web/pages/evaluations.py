@@ -19,9 +19,9 @@ from db.store import StoredEvaluation
 from evaluator.diagnosis.feedback import Feedback, Section, feedback
 from evaluator.problem.declaration import PRECISIONS
 from evaluator.results.category import CATEGORIES, CategoryInfo
+from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result
-from evaluator.results.text import plain_block
 from web.charts import traces
 from web.filters import MAX_ID
 from web.site import NotFoundError, PageContent, Site, SiteOf, page

@@ -20,7 +20,7 @@ from db.output.report import dump
 from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
-from evaluator.results.text import plain_line
+from evaluator.results.display.text import plain_line
 from web.filters import MAX_ID, Name, PageNumber
 from web.pages.evaluations import Number
 from web.pages.listing import every, listed

@@ -13,8 +13,8 @@ from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboa
 from db.queries.problems import ProblemSummary, Version, problems, protocols, versions
 from db.queries.progress import BoardProgress, problem_progress
 from evaluator.results.category import Category
+from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
-from evaluator.results.text import plain_block
 from web import problem_text
 from web.filters import MAX_NAME, Name, PageNumber
 from web.forms import unknown_name

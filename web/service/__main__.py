@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 
 def _serve(store: "Store", options: argparse.Namespace) -> int:
     from evaluator.build.header_folders import all_checked
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
     from web.listener import listening
 
     headers = all_checked(options.headers)
@@ -74,7 +74,7 @@ def _serve(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _token(store: "Store", options: argparse.Namespace) -> int:
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
     from web.service import tokens
 
     if options.action == "new":
@@ -98,7 +98,7 @@ def _say(text: str) -> None:
 
 
 def _refuse(text: str) -> int:
-    from evaluator.results.text import plain_line
+    from evaluator.results.display.text import plain_line
 
     sys.stderr.write(plain_line(text) + "\n")
     return EXIT_USAGE

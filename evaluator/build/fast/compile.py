@@ -15,9 +15,9 @@ from evaluator.build.fast.passes import Passes, edges, read_dryrun
 from evaluator.build.fast.preprocess import Run, units
 from evaluator.build.fast.proof import Failure, may_be_proved
 from evaluator.build.fast.shared_headers import LeanHeaders, RunIn, SharedHeaders
-from evaluator.build.graph import Edge, shell_command
+from evaluator.build.processes.graph import Edge, shell_command
+from evaluator.build.processes.runner import CommandResult
 from evaluator.build.request import BuildRequest, SourceFile
-from evaluator.build.runner import CommandResult
 
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
 _BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)

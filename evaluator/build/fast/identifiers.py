@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from evaluator.build.diagnostics import unspliced
+from evaluator.build.diagnostics.failure_category import unspliced
 
 _TOKEN = re.compile(
     r"""//[^\n]*

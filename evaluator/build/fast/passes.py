@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.build.graph import Edge, exports
+from evaluator.build.processes.graph import Edge, exports
 
 _VARIABLE = re.compile(r"(?P<name>PATH|LD_LIBRARY_PATH|CICC_PATH|NVVMIR_LIBRARY_DIR)=(?P<value>.*)")
 _INTERNAL = re.compile(r"[A-Z_]+=")

@@ -8,9 +8,9 @@ from pathlib import Path
 from evaluator.build.commands import Command, Step
 from evaluator.build.fast.passes import read_dryrun
 from evaluator.build.fast.unit import Unit, read_unit
+from evaluator.build.processes.runner import CommandResult
+from evaluator.build.processes.work_folder import read_product
 from evaluator.build.request import BuildRequest, SourceFile
-from evaluator.build.runner import CommandResult
-from evaluator.build.work_folder import read_product
 
 MAX_UNIT_BYTES = 64 << 20
 """PyTorch's headers are 17 MB."""

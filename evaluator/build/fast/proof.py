@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from evaluator.build.diagnostics import names_lines, unspliced
+from evaluator.build.diagnostics.failure_category import names_lines, unspliced
+from evaluator.build.diagnostics.messages import errors, parse
 from evaluator.build.fast.grammar import has_unmatched_bracket, stray_or_pair
 from evaluator.build.fast.scopes import enters_scope
 from evaluator.build.fast.spelling import resembles
 from evaluator.build.fast.unit import Unit
-from evaluator.build.messages import errors, parse
 from evaluator.results.evidence import Diagnostic
 
 _OF_EDG = re.compile(r'identifier "(\w+)" is undefined|(?:namespace|class) "[^"]*" has no (?:actual )?member "(\w+)"', re.ASCII)

@@ -23,7 +23,7 @@ from evaluator.build.commands import cpp_flags, header_flags
 from evaluator.build.fast import lean_headers, number_types, omitted_names
 from evaluator.build.fast.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
 from evaluator.build.fast.omitted_names import OmittedNames, compare, read_files, read_preprocessed, relative_to
-from evaluator.build.runner import CommandResult
+from evaluator.build.processes.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
 
 RunIn = Callable[[tuple[str, ...], Path], CommandResult]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from evaluator.diagnosis.words import plain_name
+from evaluator.results.display.figures import percent
 from evaluator.results.evidence import Evidence, LaunchRecord
-from evaluator.results.figures import percent
 from evaluator.worker.origin import is_vendors
 
 MAX_NAMED = 5

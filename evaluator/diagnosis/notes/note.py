@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from evaluator.diagnosis.notes import cpp_reader, python_reader
-from evaluator.results.figures import percent
+from evaluator.results.display.figures import percent
 
 MAX_OF_A_KIND = 3
 """Maximum notes of one finder: more say nothing new."""

@@ -13,8 +13,8 @@ the problem needs, so that they can be compared with other sizes and kernels. Ke
 from collections.abc import Iterator
 
 from evaluator.diagnosis.words import plain_name
+from evaluator.results.display.figures import percent
 from evaluator.results.evidence import KernelProfile, LightEvidence, ProfiledSide, ProfileEvidence
-from evaluator.results.figures import percent
 
 MAX_KERNELS = 4
 """Maximum number of kernels shown, the longest first. The evidence has all."""

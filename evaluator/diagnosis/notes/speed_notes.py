@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
+from evaluator.results.display.figures import percent, rate_text
 from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord, WorkloadEvidence
-from evaluator.results.figures import percent, rate_text
 from evaluator.results.result import Result
 from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 

@@ -1,6 +1,6 @@
 """The rule for failed builds."""
 
-from evaluator.build.messages import summary
+from evaluator.build.diagnostics.messages import summary
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category, Status

@@ -13,8 +13,8 @@ from evaluator.judge.device.gpu_monitor import GpuMonitor, watch_of
 from evaluator.judge.roofline.peaks import formats, measure
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.results.calibration import COPY, Calibration, Ceiling
+from evaluator.results.display.pace import Tell, untold
 from evaluator.results.evidence import ConditionsEvidence
-from evaluator.results.pace import Tell, untold
 from evaluator.results.result import now
 
 REPETITIONS = 5

@@ -5,11 +5,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
-from evaluator.judge.timing.gated_calls import GatedCalls
+from evaluator.judge.timing.checks.gated_calls import GatedCalls
+from evaluator.judge.timing.checks.spot_check import SpotCheck
 from evaluator.judge.timing.host_blank import Blank, host_blank
 from evaluator.judge.timing.interleave import Answer, Interleaver
-from evaluator.judge.timing.samples import quartiles
-from evaluator.judge.timing.spot_check import SpotCheck
+from evaluator.judge.timing.statistics.samples import quartiles
 from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge.timing.baseline_alone import BaselineAlone
-from evaluator.judge.timing.cross_check import compare
-from evaluator.judge.timing.gated_calls import GatedCalls, Supplies
+from evaluator.judge.timing.checks.cross_check import compare
+from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
+from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
+from evaluator.judge.timing.cpu.judge_place import JudgePlace
 from evaluator.judge.timing.interleave import Interleaver
-from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
-from evaluator.judge.timing.speedup import interval
-from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
-from evaluator.judge.timing.statistic import statistic_of, usual_statistic
+from evaluator.judge.timing.statistics.speedup import interval
+from evaluator.judge.timing.statistics.statistic_choice import statistic_of, usual_statistic
 from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up

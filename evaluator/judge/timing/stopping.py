@@ -1,7 +1,7 @@
 """The stopping criterion: when a timing has enough blocks."""
 
 from evaluator.judge.timing.interleave import Interleaver
-from evaluator.judge.timing.speedup import interval, is_narrow
+from evaluator.judge.timing.statistics.speedup import interval, is_narrow
 from evaluator.results.evidence.timing import Statistic
 
 NARROW, BUDGET = "precise", "budget"

@@ -11,11 +11,11 @@ import torch
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.block_claims import block_answers, claimed_times_ms
-from evaluator.judge.timing.cpu_time import CpuTime
+from evaluator.judge.timing.cpu.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.gpu.stream_gate import StreamGate, at_once
-from evaluator.judge.timing.samples import LEAST_MS, Samples
+from evaluator.judge.timing.statistics.samples import LEAST_MS, Samples
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
 from evaluator.results.evidence import TimingSide

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaluator.results.category import Category
+from evaluator.results.display.figures import percent
 from evaluator.results.evidence.record import Record
-from evaluator.results.figures import percent
 
 
 class ErrorMap(Record):

@@ -62,7 +62,7 @@ class TimingSide(Record):
     """The host's time to launch a call on a GPU, as the worker claims: the lowest decile, since the host may wait for the device. None in
     older records, and if calls are not launched one by one."""
     outliers: tuple[int, ...] = ()
-    """Positions of samples far outside the quartiles (evaluator.judge.timing.speedup.outliers). They count like all others."""
+    """Positions of samples far outside the quartiles (evaluator.judge.timing.statistics.speedup.outliers). They count like all others."""
 
     @property
     def claim_ms(self) -> float:
@@ -136,7 +136,7 @@ class TimingEvidence(Record):
     """Single calls and bursts of the judge's clock without their flush, which are therefore not samples."""
 
     statistic: Statistic = "median"
-    """The statistic that is a side's time (evaluator.judge.timing.statistic). The median in older records."""
+    """The statistic that is a side's time (evaluator.judge.timing.statistics.statistic_choice). The median in older records."""
     protocol: str | None = None
     """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""

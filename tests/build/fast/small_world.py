@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.build.commands import Command, Step
+from evaluator.build.diagnostics.messages import parse
 from evaluator.build.fast.preprocess import units
 from evaluator.build.fast.proof import Failure
-from evaluator.build.messages import parse
+from evaluator.build.processes.runner import CommandResult
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult
 from evaluator.results.evidence import Diagnostic
 
 WHOLE = """#pragma once

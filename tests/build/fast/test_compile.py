@@ -10,8 +10,8 @@ from evaluator.build.fast.compile import MAX_READ_CHARS, FastAttempt, FastWay
 from evaluator.build.fast.lean_headers import HeaderCutter
 from evaluator.build.fast.omitted_names import OmittedNames
 from evaluator.build.fast.shared_headers import LeanHeaders, RunIn
+from evaluator.build.processes.runner import CommandResult
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
 from tests.build.conftest import DATA
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.fast.passes import Passes, edges, read_dryrun
-from evaluator.build.graph import GraphRun, Job
-from evaluator.build.runner import CommandResult, PlainRunner
+from evaluator.build.processes.graph import GraphRun, Job
+from evaluator.build.processes.runner import CommandResult, PlainRunner
 from evaluator.build.toolchain import Toolchain
 from tests.build.conftest import DATA
 

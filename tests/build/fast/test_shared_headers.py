@@ -7,9 +7,9 @@ import pytest
 
 from evaluator.build.cache import Cache
 from evaluator.build.fast.shared_headers import WORTH_MAKING_AFTER, SharedHeaders
-from evaluator.build.runner import CommandResult, PlainRunner
+from evaluator.build.processes.runner import CommandResult, PlainRunner
+from evaluator.build.processes.work_folder import work_folder
 from evaluator.build.toolchain import Compiler, Toolchain
-from evaluator.build.work_folder import work_folder
 from tests.build.conftest import FLAGS
 
 

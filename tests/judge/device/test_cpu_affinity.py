@@ -14,7 +14,7 @@ from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import judge_core, read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluate import evaluate
-from evaluator.results.figures import cores_text
+from evaluator.results.display.figures import cores_text
 from evaluator.sandbox import Level, Zygote
 from tests.judge.conftest import Judge, make_job
 

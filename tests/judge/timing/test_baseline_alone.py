@@ -11,7 +11,7 @@ import pytest
 from evaluator.judge.timing.baseline_alone import BLANKS, EMPTY_KERNEL_MS, BaselineAlone
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.host_blank import Blank, limit_ms
-from evaluator.judge.timing.samples import Samples
+from evaluator.judge.timing.statistics.samples import Samples
 
 
 def blank(alone: Any, *, on_device: bool, one_core: bool = False, **fields: Any) -> Blank:

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS
+from evaluator.judge.timing.checks.cross_check import LAUNCH_GAP_MS
 from evaluator.judge.timing.stopping import MIN_BLOCKS
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import TimingEvidence

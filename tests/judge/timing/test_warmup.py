@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.protocols import PROTOCOLS
-from evaluator.judge.timing.samples import Samples
+from evaluator.judge.timing.statistics.samples import Samples
 from evaluator.judge.timing.warmup import WARM_UP_CALLS, give_launch_lead, is_steady
 
 GIVEN = LaunchLead(1000, 0.5)

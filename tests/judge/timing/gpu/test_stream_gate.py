@@ -9,7 +9,7 @@ import torch
 
 from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.cross_check import beyond_claim_ms, least
+from evaluator.judge.timing.checks.cross_check import beyond_claim_ms, least
 from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, StreamGate, at_once
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.results.category import Category

@@ -1,0 +1,1 @@
+"""Reads compilers' and linkers' output: their diagnostics, and the category of a failed build."""

@@ -1,0 +1,305 @@
+"""Calls behind the gate (a blocking kernel, in nvbench's words): the judge's own measurement of calls on a GPU.
+
+Single calls are nvbench's cold measurement. Bursts, several calls back to back, are its batch or hot measurement, and time small kernels
+more precisely. Each call has its own inputs, flush and place for its output. The baseline alone does the same without the calls, to measure
+the overhead. The judge compares all outputs of single calls, and some of each burst, as they are when the worker says that it is done.
+"""
+
+import logging
+import secrets
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.readback import copying, views_into
+from evaluator.judge.correctness.row_sampling import Sample
+from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.timing.checks.cross_check import least, single_slack_ms
+from evaluator.judge.timing.timed_worker import TimedWorker
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
+
+SINGLES = 15
+LEAST_SINGLES = 3
+SINGLES_S = 0.2
+"""Time limit of single calls, after LEAST_SINGLES, in seconds."""
+BURSTS = 15
+LEAST_BURSTS = 5
+BURSTS_S = 0.3
+"""Time limit of bursts, in seconds."""
+HOT_BURSTS = 7
+LEAST_HOT_BURSTS = 3
+HOT_BURSTS_S = 0.1
+"""Time limit of bursts without flushes, in seconds."""
+PROBES = 2
+"""Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
+QUEUE_MS = 1.0
+"""Minimum time of as many launches as the device's queue holds: 1024."""
+BURST_MS = 15.0
+"""Approximate maximum time of a burst. A call that takes more than half of it is measured as well alone."""
+BRIEF_COUNTS = 7, 5, 3
+"""Maximum single calls, bursts, and bursts without flushes in one of several cases."""
+KERNEL_CALLS = 3
+KERNELS_S = 0.3
+"""After this time, no further call with timed kernels begins."""
+KERNELS_DEADLINE_S = 5.0
+"""Timeout of each of these requests. It has no consequence, so it must not hold the device for long."""
+CHECKED = 4
+"""Outputs of a burst that are compared. Only the judge knows which."""
+
+_random = secrets.SystemRandom()
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The judge's own copy of an output, or of a sample of its rows."""
+
+    values: list[torch.Tensor]
+    sample: Sample | None
+
+
+Check = Callable[[Taken, InputSet, list[Any]], None]
+"""Compares the output for these inputs with the reference's, and raises if it is wrong."""
+Places = Sequence[Sequence[Allocation]]
+"""Memory for the outputs of calls in a row."""
+
+
+@dataclass(frozen=True)
+class Supplies:
+    """Inputs, memory and samples for calls behind the gate."""
+
+    sets: Sequence[InputSet]
+    draw: Callable[[], list[Any]]
+    """Makes new inputs."""
+    outputs: Sequence[Allocation]
+    """Memory for the outputs of one call."""
+    shapes: Sequence[torch.Tensor]
+    """Shapes of these outputs."""
+    draw_sample: Callable[[], Sample | None]
+    """Chooses random rows of an output to compare; None for all."""
+    room_bytes: int
+    """Memory for outputs."""
+    areas: int | None
+    """Number of calls in a row that can each have a flush; None if calls are not flushed."""
+
+
+class GatedCalls:
+    """The calls behind the gate, of the candidate and then of the baseline alone."""
+
+    def __init__(
+        self, memory: SharedMemory, supplies: Supplies, *, replayed: bool = False, is_slow: bool = False, is_brief: bool = False
+    ) -> None:
+        """replayed: calls are graph replays, and take the sets in order, since a graph has fixed addresses. is_slow: the candidate makes
+        one single call, and one more for the record.
+
+        The number of calls in a row follows from sizes, not from the memory that the candidate leaves. Raises RuntimeError if memory runs
+        out.
+        """
+        self._device, self._supplies, self._replayed, self._is_slow = memory.device, supplies, replayed, is_slow
+        self._singles, self._bursts, self._hot_bursts = BRIEF_COUNTS if is_brief else (SINGLES, BURSTS, HOT_BURSTS)
+        answer_bytes = max(sum(allocation.nbytes for allocation in supplies.outputs), 1)
+        sets = len(supplies.sets)
+        length = max(1, min(sets, supplies.areas or sets, supplies.room_bytes // answer_bytes))
+        more = [[memory.allocate(allocation.requested) for allocation in supplies.outputs] for _ in range(length - 1)]
+        self.places: list[list[Allocation]] = [list(supplies.outputs), *more]
+
+    @property
+    def allocations(self) -> list[Allocation]:
+        """All memory for outputs."""
+        return [allocation for place in self.places for allocation in place]
+
+    def probe(self, timed: TimedWorker) -> None:
+        """Find out whether forward() waits for the device: then its calls can't be held behind the gate. Outputs are ignored."""
+        for _ in range(PROBES if timed.is_gated else 0):
+            timed.waits = False
+            timed.burst(self._given(1), [None])
+            if timed.is_gated:
+                return
+
+    def run(self, timed: TimedWorker, check: Check, wrong: type[Exception]) -> None:
+        """Time calls of the candidate, and compare outputs. Raises `wrong`, and the errors of `check`.
+
+        The length of a burst follows from the claimed times. Claims that are too long are believed.
+
+        A single call's output may be wrong behind the gate, because a stream did not wait there. If streams wait for each other, a call may
+        be late, because the device switches between processes. In both cases, all is repeated without the gate.
+        """
+        event_ms = timed.samples.event_ms
+        if event_ms:
+            self.places = self.places[: max(1, int(BURST_MS / statistics.median(event_ms)))]
+        if timed.is_gated:
+            try:
+                self._run_singles(timed, check)
+                timed.held = not self._is_late(timed)
+            except wrong:
+                log.debug("an output was wrong behind the gate")
+                timed.held = False
+            every_place = self.places
+            for run in (self._shorten, self._run_bursts, self._run_hot):
+                if timed.is_gated:
+                    run(timed, check)
+            if timed.is_gated:
+                return
+            self.places = every_place
+            timed.samples.forget_gated()
+        self._run_singles(timed, check)
+        self._run_bursts(timed, check)
+
+    def _shorten(self, timed: TimedWorker, check: Check) -> None:
+        """Make bursts so short that the device's queue holds their launches.
+
+        Each launch takes a while, so the claims of a burst that exceeds the queue add up to at least QUEUE_MS. If they don't, something
+        else keeps the worker from reporting that all is queued.
+        """
+        claim_ms = statistics.median(timed.samples.event_ms) if timed.samples.event_ms else 0.0
+        while len(self.places) > 1:
+            self._run_row(timed, check, self.places)
+            if timed.is_gated or len(self.places) * claim_ms < QUEUE_MS:
+                return
+            timed.waits, self.places = False, self.places[: len(self.places) // 2]
+
+    def time_kernels(self, timed: TimedWorker) -> None:
+        """Make calls in which each launch is timed, for the record only. They decide no verdict."""
+        if timed.worker.launches is None:
+            return
+        waits, deadline_s = timed.waits, timed.deadline_s
+        timed.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
+        try:
+            with timed.worker.unjudged():
+                for _ in _repetitions(1 if self._is_slow else KERNEL_CALLS, 1, KERNELS_S):
+                    timed.burst(self._given(1), [None], kernels=True)
+        except torch.OutOfMemoryError:
+            log.info("there is no memory to time kernels")
+        finally:
+            timed.waits, timed.deadline_s = waits, deadline_s  # as for the calls that count
+
+    def _is_late(self, timed: TimedWorker) -> bool:
+        """Whether calls waited for the device, or seem longer than their claims because of the worker's own overhead.
+
+        This decides only how the time is measured.
+        """
+        if timed.waits or not timed.samples.single_ms:
+            return True
+        idle_ms = [self._idle(timed, [self._supplies.draw()]) for _ in range(LEAST_SINGLES)]
+        claim_ms = statistics.median(timed.samples.event_ms)
+        return least(timed.samples.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
+
+    def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
+        """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
+        arguments = [self._supplies.draw() for _ in self.places]  # the same for all rows, since forward() does not see them
+        for _ in candidate.samples.single_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments[:1])
+            alone.samples.single_ms.append(took_ms)
+            alone.samples.landed_ms.append(took_ms + late_ms)
+        for _ in candidate.samples.burst_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments)
+            alone.samples.burst_ms.append(took_ms + late_ms / len(self.places))
+        for _ in candidate.samples.hot_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, arguments, flushed=False)
+            alone.samples.hot_ms.append(took_ms + late_ms / len(self.places))
+
+    def _idle_row(
+        self, alone: TimedWorker, candidate: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True
+    ) -> tuple[float, float]:
+        places = self.places[: len(arguments)]
+        alone.held, alone.waits = candidate.held, candidate.waits  # the same requests as the candidate's, even if this one is delayed
+        land = self._landing(alone, places)
+        took_ms = self._idle(alone, arguments, flushed=flushed)
+        return took_ms, land()[1]
+
+    def _idle(self, timed: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True) -> float:
+        given = list(zip(self._chosen(len(arguments)), arguments, strict=True))
+        return timed.burst(given, self._views(timed, self.places[: len(arguments)]), calls=False, flushed=flushed)
+
+    def _run_singles(self, timed: TimedWorker, check: Check) -> None:
+        self._run_recorded(timed, check, self.places[:1])
+        for _ in range(1) if self._is_slow else _repetitions(self._singles, LEAST_SINGLES, SINGLES_S):
+            took_ms, late_ms = self._run_row(timed, check, self.places[:1])
+            if timed.is_flushed():
+                timed.samples.single_ms.append(took_ms)
+                timed.samples.landed_ms.append(took_ms + late_ms)
+
+    def _run_bursts(self, timed: TimedWorker, check: Check) -> None:
+        """Time bursts. Do nothing if memory or time suffices for one call only."""
+        if len(self.places) == 1:
+            return
+        self._run_recorded(timed, check, self.places)
+        for _ in _repetitions(self._bursts, LEAST_BURSTS, BURSTS_S):
+            took_ms, late_ms = self._run_row(timed, check, self.places)
+            if timed.is_flushed():
+                timed.samples.burst_ms.append(took_ms + late_ms / len(self.places))
+
+    def _run_hot(self, timed: TimedWorker, check: Check) -> None:
+        """Time bursts without flushes: a side stream of the submission could work unseen during a flush.
+
+        Calls take no longer without flushes, so the claims also hold here.
+        """
+        if len(self.places) == 1 or timed.flush is None:
+            return
+        for _ in _repetitions(self._hot_bursts, LEAST_HOT_BURSTS, HOT_BURSTS_S):
+            took_ms, late_ms = self._run_row(timed, check, self.places, flushed=False)
+            timed.samples.hot_ms.append(took_ms + late_ms / len(self.places))
+
+    def _run_recorded(self, timed: TimedWorker, check: Check, places: Places) -> None:
+        """Make calls that are no samples: the worker saw the inputs of the first replay when it recorded the graph."""
+        if self._replayed:
+            self._run_row(timed, check, places)
+
+    def _run_row(self, timed: TimedWorker, check: Check, places: Places, *, flushed: bool = True) -> tuple[float, float]:
+        """Make calls in a row, one for each place. Returns the time per call, and the time until some outputs were copied to the judge."""
+        was_gated, land = timed.is_gated, self._landing(timed, places)
+        views = self._views(timed, places)
+        given = self._given(len(places))
+        took_ms = timed.burst(given, views, flushed=flushed)
+        if was_gated and timed.waits:  # the machine may have delayed it once
+            timed.waits = False
+            given.clear()  # memory may not suffice for both
+            given = self._given(len(places))
+            took_ms = timed.burst(given, views, flushed=flushed)
+        answers, late_ms = land()  # first, so that the worker gains no time
+        timed.samples.unflushed_bursts += flushed and not timed.is_flushed()
+        for number, taken in answers.items():
+            check(taken, *given[number])
+        return took_ms, late_ms
+
+    def _landing(self, timed: TimedWorker, places: Places) -> Callable[[], tuple[dict[int, Taken], float]]:
+        """A function that copies the outputs of some random places, chosen now, to the judge.
+
+        It also returns how long that took, in ms, since a worker may report too early that it is done.
+        """
+        supplies = self._supplies
+        samples = {number: supplies.draw_sample() for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
+        copies = {number: copying(places[number], timed.claims, supplies.shapes, sample) for number, sample in samples.items()}
+
+        def land() -> tuple[dict[int, Taken], float]:
+            start = time.perf_counter()
+            answers = {number: Taken(copy(), samples[number]) for number, copy in copies.items()}
+            synchronize(self._device)
+            return answers, (time.perf_counter() - start) * 1e3
+
+        return land
+
+    def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
+        return [(inputs, self._supplies.draw()) for inputs in self._chosen(count)]
+
+    def _chosen(self, count: int) -> Sequence[InputSet]:
+        sets = self._supplies.sets
+        return sets[:count] if self._replayed else _random.sample(list(sets), count)
+
+    def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
+        return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]
+
+
+def _repetitions(most: int, least: int, seconds: float) -> Iterator[None]:
+    """Yield `most` times, or fewer after `seconds`, but at least `least` times."""
+    start = time.monotonic()
+    for number in range(most):
+        if number >= least and time.monotonic() - start > seconds:
+            return
+        yield

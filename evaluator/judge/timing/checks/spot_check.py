@@ -1,0 +1,239 @@
+"""Unannounced checks of timed calls: the judge has outputs revealed and compares some, or watches the processes after a call.
+
+A submission that computes only some of its outputs does not know which the judge will check.
+"""
+
+import secrets
+import time
+from typing import Any
+
+from evaluator.judge.correctness.check import Judgement, errs_as_before, is_near_reference, judge_values, overflowing
+from evaluator.judge.correctness.inputs.few_rows import FewRows
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
+from evaluator.judge.correctness.reference import BaselineFailedError
+from evaluator.judge.correctness.row_sampling import Sampler, mapped
+from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.timing.checks.gated_calls import Taken
+from evaluator.judge.timing.cpu.judge_place import JudgePlace
+from evaluator.judge.timing.interleave import FEW_CHANGED_SHARE, Answer, Interleaver
+from evaluator.judge.timing.setup import TimedCase
+from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
+from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.results.category import Category
+from evaluator.results.evidence import WrongTimedAnswer
+from evaluator.worker.structure import tensors_of
+
+REVEAL_SHARE = 0.5
+"""Share of the candidate's timing blocks after which outputs are copied by the clock, so that deferred work is charged."""
+PICKED = 4
+"""Outputs of such a block that are revealed, chosen at random after it."""
+CHECKS = 8
+CPU_CHECKS = 20
+"""Minimum number of outputs that are compared, on average. More on the CPU, which has no calls behind a gate."""
+CHANGED_WEIGHT = 2
+"""An output for inputs with a few changed values is compared this many times as often as another."""
+CHECKS_S = 0.2
+CPU_CHECKS_S = 0.5
+"""Time for comparing further outputs, in seconds. Only random rows of large outputs are compared: the rounds have compared all rows."""
+EXCUSED, EXCUSED_SHARE = 3, 0.5
+"""Outputs that may err by little more than the tolerance: this many, or this share of those compared by it."""
+CALLS_AGAIN, CPU_CALLS_AGAIN = 3, 8
+"""Calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every sixteenth value shows
+in half of them; more on the CPU, where calls are few."""
+MIN_REVEALS = 2
+MIN_WATCHES = 5
+SETTLED_REVEALS = 16
+SETTLING_S = 0.5
+"""Reveals wanted in the end, and the time limit for them: an output that is late by chance must not count as deferred."""
+BRIEF_SETTLING_S = 0.05
+"""Time limit for reveals in one of several cases."""
+WATCH_S = (0.002, 0.02)
+"""Shortest and longest time that a worker is watched after a reply; in between, as long as one of the baseline's calls."""
+
+_random = secrets.SystemRandom()
+
+
+class WrongAnswerError(Exception):
+    """A timed call's output was wrong although the rounds' were right: no time counts."""
+
+    def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT, *, back_to_back: bool = False) -> None:
+        super().__init__(message)
+        self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
+
+
+class SpotCheck:
+    """Checks the outputs of one timing."""
+
+    def __init__(
+        self, interleaver: Interleaver, timed_case: TimedCase, place: JudgePlace, *, is_slow: bool = False, is_brief: bool = False
+    ) -> None:
+        """is_slow: reveal an output of each of the candidate's blocks, and make few further calls. is_brief: spend little time in the
+        end."""
+        self._is_slow, self._settling_s = is_slow, BRIEF_SETTLING_S if is_brief else SETTLING_S
+        self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
+        self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
+        self._known_errors = timed_case.known_errors
+        self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
+        self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
+        self.outputs = allocate_outputs(timed_case.memory, self._form)
+        """Memory for revealed outputs. The baselines get it after the candidate, which could read outputs there, has ended."""
+        self._check_s = 0.0
+        """Time of the last comparison, the reference's call included."""
+        self._compared = self._excused = 0
+        """Outputs compared by the tolerance, and those that exceeded it and were excused."""
+        self.in_bursts = False
+
+    @property
+    def answer_bytes(self) -> int:
+        """Size of the outputs of one call."""
+        return sum(allocation.nbytes for allocation in self.outputs)
+
+    def inspect(self, timed: TimedWorker, answers: list[Answer]) -> None:
+        """Check the form of all outputs of a block, and its flushes. For the candidate, at random, reveal some outputs or watch it.
+
+        Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+        """
+        if timed is self._interleaver.candidate:
+            if self._is_slow or _random.random() < REVEAL_SHARE:
+                self._reveal_some(answers)
+            else:
+                self.watch(timed)
+        for answer in answers:
+            self._match(timed, answer)
+        timed.check_flush(len(answers))
+
+    def _reveal_some(self, answers: list[Answer]) -> None:
+        picked = _random.sample(answers, min(PICKED, len(answers)))
+        taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
+        self._interleaver.candidate.samples.share_reveals(len(picked))
+        for answer, values in zip(picked, taken, strict=True):
+            weight = CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
+            if _random.random() < weight * self._check_share():
+                self._check(values, answer)
+
+    def reveal(self, timed: TimedWorker, answer: Answer) -> Taken:
+        """Have an output copied into the judge's memory, by the clock. The clock stops when the judge's own copy is done, so that the next
+        reveal does not wait for it.
+
+        The reference runs only after all outputs of a block were revealed: meanwhile the worker could do deferred work.
+        """
+        claims = self._match(timed, answer)
+        timed.claims, timed.described = claims, answer.described
+        sample = self.sampler.draw(answer.arguments.first if isinstance(answer.arguments, FewRows) else ())
+        copy = copying(self.outputs, claims, self.shapes, sample)
+        with timed.revealing():
+            spin_s = SPIN_S if self._on_device else 0.0
+            where = (self.outputs, claims, answer.described, self.shapes, self._deadline_s, spin_s)
+            ask_to_reveal(timed.worker, *where, call=answer.place)
+            values = copy()
+            synchronize(self._device)
+        return Taken(values, sample)
+
+    def warm_reveal(self, timed: TimedWorker) -> None:
+        """Make one reveal that does not count, to warm up. The candidate's is compared."""
+        answer = self._interleaver.call(timed)
+        taken = self.reveal(timed, answer)
+        if timed is self._interleaver.candidate:
+            self._check(taken, answer)
+        timed.samples.forget_reveals()
+
+    def watch(self, timed: TimedWorker) -> None:
+        """Leave the worker alone, and note the CPU time that it uses: for each call, as long as one of the baseline's takes. Not on a GPU,
+        where workers wait awake for requests; there bursts show late work."""
+        if not self._on_device:
+            shortest_s, longest_s = WATCH_S
+            took_ms = self._interleaver.baseline.samples.wall_ms
+            timed.watch(min(max(took_ms[-1] / 1e3, shortest_s), longest_s) if took_ms else shortest_s)
+
+    def settle(self) -> None:
+        """Reveal and watch after further calls of the candidate, which are no samples, until there are enough of both."""
+        interleaver, timed = self._interleaver, self._interleaver.candidate
+        self._check_again(timed)
+        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._settling_s, MIN_WATCHES)
+        while True:
+            wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
+            if revealed < wanted:
+                answer = interleaver.call(timed)
+                taken = self.reveal(timed, answer)
+                if revealed < MIN_REVEALS:
+                    self._check(taken, answer)
+            elif len(timed.samples.background_ms) < watches and not self._on_device:
+                self._match(timed, interleaver.call(timed))
+                self.watch(timed)
+            else:
+                return
+
+    def _check_again(self, timed: TimedWorker) -> None:
+        """Compare outputs for inputs that differ in a few values from the call before, at the same address."""
+        changes = self._interleaver.few_changes
+        if changes is None or not changes.in_place or self._is_slow:
+            return
+        for _ in range(CALLS_AGAIN if self._on_device else CPU_CALLS_AGAIN):
+            answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
+            self._check(self.reveal(timed, answer), answer)
+
+    def _match(self, timed: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
+        """The output's tensors, in the order of the reference's. Values of plain numbers are not compared."""
+        try:
+            return list(match(answer.claimed, self._form, self._device.type, plain_values=False))
+        except MismatchError as error:
+            if timed is self._interleaver.candidate:
+                raise WrongAnswerError(answer.call, str(error)) from error
+            raise BaselineFailedError(f"the baseline's output has another form than the reference's: {error}") from error
+
+    def _check_share(self) -> float:
+        """Share of the revealed outputs to compare: as many as required, or as there is time for."""
+        blocks = max(MIN_CALLS if self._interleaver.length == 1 else MIN_BLOCKS, self._interleaver.blocks)
+        reveals = REVEAL_SHARE * blocks * min(PICKED, self._interleaver.length)
+        checks, checks_s = (CHECKS, CHECKS_S) if self._on_device else (CPU_CHECKS, CPU_CHECKS_S)
+        weight = FEW_CHANGED_SHARE * CHANGED_WEIGHT + 1 - FEW_CHANGED_SHARE if self._interleaver.few_changes else 1.0
+        return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * reveals)
+
+    def _check(self, taken: Taken, answer: Answer) -> None:
+        """Compare an output's tensors and plain numbers. Raises WrongAnswerError."""
+        start = time.monotonic()
+        if has_plain_values(self._form):
+            try:
+                list(match(answer.claimed, self._oracle.expected(answer.arguments), self._device.type))
+            except MismatchError as error:
+                raise WrongAnswerError(answer.call, str(error)) from error
+        self.compare(taken, answer.inputs, answer.arguments)
+        self._check_s = time.monotonic() - start
+
+    def compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+        """Compare an output's tensors. Raises WrongAnswerError."""
+        # For changed inputs, gross errors decide, as in the rounds.
+        gross = isinstance(arguments, FewRows) and not self._case.any_inputs
+        self._compared += not gross
+        values, sample = taken.values, taken.sample
+        with self._place.left():
+            if not is_near_reference(self._case, self._oracle, arguments, values, self._form, self._known_errors, sample):
+                may_overflow = isinstance(arguments, FewRows) and arguments.has_outliers
+                judged = judge_values(
+                    self._case, self._oracle, arguments, values, self._form, sample=sample, gross=gross, may_overflow=may_overflow
+                )
+                if judged.category is not None and not (gross and self._is_left_out(judged, taken, arguments)):
+                    self._excuse(judged)
+        if not inputs.unchanged(arguments, self._case.in_place):
+            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)
+
+    def _excuse(self, judged: Judgement) -> None:
+        """Excuse a wrong output that errs little more than the rounds' did. Raises WrongAnswerError if it errs more, or if most outputs are
+        wrong: then the submission computed something else in the rounds."""
+        if not errs_as_before(judged, self._known_errors):
+            raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
+        self._excused += 1
+        if self._excused > max(EXCUSED, EXCUSED_SHARE * self._compared):
+            message = f"like most outputs of timed calls: {judged.message}"
+            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS)
+
+    def _is_left_out(self, judged: Judgement, taken: Taken, arguments: list[Any]) -> bool:
+        """Whether the rounds would leave out these inputs, of which a few values were changed: the reference has no accurate output for
+        them, or a formula of the submission overflows."""
+        if not judged.informative or RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
+            return True
+        given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
+        return bool(overflowing(self._oracle, judged, taken.values, given))

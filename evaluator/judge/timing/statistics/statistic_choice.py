@@ -1,0 +1,51 @@
+"""Chooses the statistic of a side's samples: on one core the lower quartile, if no work can be missing from it; else the median.
+
+Other programs lengthen samples on a CPU, and never shorten them. So the lower quartile differs less between evaluations than the median.
+But a submission that defers the work of every third call would have a low quartile and an honest median. On one core, the operating
+system's CPU time shows this: a call takes at least as long as its process computes. A call that waits much longer than the baseline's may
+wait for an uncounted process: the operating system forgets the CPU time of a child that no process waits for.
+"""
+
+import statistics
+from collections.abc import Collection
+
+from evaluator.judge.timing.statistics.samples import quartiles
+from evaluator.results.evidence import TimingEvidence, TimingSide
+from evaluator.results.evidence.timing import Statistic
+
+ALIKE_SHARE = 0.25
+"""Calls of the lower quartile may use this much less CPU time than a median call, as a share."""
+ELSEWHERE_SHARE = 0.05
+"""Maximum share of the CPU time that the submission's other processes may use."""
+
+
+WAITING_SHARE, WAITING_MS = 0.1, 0.1
+"""A call may wait longer than the baseline's by this share of itself, or a timing block by this many ms."""
+
+
+def usual_statistic(cores: Collection[int]) -> Statistic:
+    """The statistic of an honest candidate with its workers pinned to these cores."""
+    return "lower_quartile" if len(cores) == 1 else "median"
+
+
+def statistic_of(timing: TimingEvidence, cores: Collection[int], elsewhere_ms: float, in_block: int) -> Statistic:
+    """The statistic of both sides. elsewhere_ms: CPU time of the candidate's other processes during its timing blocks. in_block: calls per
+    timing block."""
+    candidate = timing.candidate
+    if not candidate.busy_ms or elsewhere_ms > ELSEWHERE_SHARE * in_block * sum(candidate.busy_ms):
+        return "median"
+    if _waits_ms(candidate) > _usual_wait_ms(timing) + max(WAITING_SHARE * candidate.median_ms, WAITING_MS / in_block):
+        return "median"
+    lower_ms, median_ms, _ = quartiles(candidate.busy_ms)
+    return usual_statistic(cores) if lower_ms >= (1 - ALIKE_SHARE) * median_ms else "median"
+
+
+def _waits_ms(side: TimingSide) -> float:
+    """Time of a call in which its process does not compute: it waits for the core or for something else."""
+    return statistics.median(took_ms - busy_ms for took_ms, busy_ms in zip(side.samples_ms, side.busy_ms, strict=True))
+
+
+def _usual_wait_ms(timing: TimingEvidence) -> float:
+    """The wait of a call as long as the candidate's, if it waits for the same share of its time as the baseline's."""
+    side = timing.counted_baseline
+    return max(_waits_ms(side), 0.0) / side.median_ms * timing.candidate.median_ms if side.busy_ms else 0.0

@@ -1,0 +1,304 @@
+"""Calls behind the gate, with a real worker on the CPU, but without gate and device."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.correctness.output_structure import ClaimedTensor
+from evaluator.judge.timing.checks.gated_calls import (
+    BURST_MS,
+    BURSTS,
+    HOT_BURSTS,
+    LEAST_BURSTS,
+    LEAST_HOT_BURSTS,
+    LEAST_SINGLES,
+    SINGLES,
+    GatedCalls,
+    Supplies,
+    Taken,
+)
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.timed_worker import TimedWorker
+from evaluator.judge.workers.input_buffers import Given, InputSet
+from evaluator.judge.workers.launcher import START_S
+from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.worker.protocol import Message, ProtocolError
+from tests.judge.sources import forward
+from tests.judge.timing.test_timed_worker import started
+
+HONEST = forward("return x + 1")
+HOOKED = """
+import sys, time
+handlers = sys.modules["evaluator.worker.server"].HANDLERS
+timing = sys.modules["evaluator.worker.handlers.timing"]
+"""
+NO_FLUSH = HOOKED + "timing.flush = lambda state, order: None\n"
+FLUSHED_AHEAD = f"""{HOOKED}
+def ahead(state, request, descriptors, inputs=handlers["inputs"]):
+    for mapping in state.mappings._mappings.values():
+        if len(mapping.bytes) >= 32 << 20: mapping.bytes.fill_(7)
+    return inputs(state, request, descriptors)
+handlers["inputs"], timing.flush = ahead, lambda state, order: None
+"""
+LAZY = f"""{HOOKED}
+def queue(state, request, descriptors):
+    for order in request["flushes"]: order and timing.flush(state, order)
+    return {{}}
+handlers["burst"] = queue
+"""
+HALF = f"""{HOOKED}
+def half(state, request, descriptors, burst=handlers["burst"]):
+    if len(request["sets"]) > 1:
+        request = {{**request, **{{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}}}
+    return burst(state, request, descriptors)
+handlers["burst"] = half
+"""
+SLEEPS = HOOKED + "handlers['burst'] = lambda state, request, descriptors: time.sleep(30)\n"
+LONG_CLAIMS = f"""{HOOKED}
+def long(state, request, descriptors, time=handlers["time"]):
+    return {{"ms": 60_000.0, **time(state, request, descriptors)}}
+handlers["time"] = long
+"""
+
+
+class WrongError(Exception):
+    """An answer was wrong."""
+
+
+def everything() -> None:
+    """No sample: all rows are compared."""
+
+
+def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+    if not torch.equal(taken.values[0], arguments[0] + 1) or not inputs.unchanged(arguments):
+        raise WrongError
+
+
+def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> GatedCalls:
+    shapes = [torch.empty(5, device="meta")]
+    return GatedCalls(memory, Supplies(sets, lambda: [torch.rand(5)], [memory.allocate(20)], shapes, everything, 1 << 30, areas))
+
+
+@contextmanager
+def bursts_of(
+    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3
+) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+    """Calls of a worker whose model adds one, and that worker; there is no device to be waited for."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
+    with started(context, source, [torch.zeros(5)] * sets) as (timed, input_sets, memory):
+        timed.flush = L2Flush(memory, 1 << 30, sets)
+        timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
+        bursts = gated_calls_of(memory, input_sets, timed.flush.areas)
+        timed.worker.hand_over([*timed.flush.allocations, *bursts.allocations], START_S)
+        yield bursts, timed
+
+
+def alone_of(timed: TimedWorker) -> TimedWorker:
+    """Return this timed worker without its samples."""
+    alone = TimedWorker(timed.worker, START_S, timed.flush, None)
+    alone.claims, alone.described = timed.claims, timed.described
+    return alone
+
+
+def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
+        bursts.run(timed, check, WrongError)
+        samples, alone = timed.samples, alone_of(timed)
+        assert LEAST_SINGLES <= len(samples.single_ms) == len(samples.landed_ms) <= SINGLES
+        assert LEAST_BURSTS <= len(samples.burst_ms) <= BURSTS
+        assert samples.unflushed_bursts == 0
+        assert all(landed_ms > single_ms for landed_ms, single_ms in zip(samples.landed_ms, samples.single_ms, strict=True))
+        bursts.run_idle(alone, timed)
+        assert len(alone.samples.single_ms) == len(alone.samples.landed_ms) == len(samples.single_ms), "as often as the candidate was asked"
+        assert len(alone.samples.burst_ms) == len(samples.burst_ms)
+        assert alone.is_flushed()
+
+
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
+        compared: list[Taken] = []
+
+        def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+            check(taken, inputs, arguments)
+            compared.append(taken)
+
+        areas = [area.bytes for area in timed.flush.allocations[:-1]] if timed.flush else []
+        for area in areas:
+            area.fill_(7)
+        bursts._run_hot(timed, note)
+        hot_ms, alone = timed.samples.hot_ms, alone_of(timed)
+        assert LEAST_HOT_BURSTS <= len(hot_ms) <= HOT_BURSTS and min(hot_ms) > 0
+        assert len(compared) == len(hot_ms) * len(bursts.places)
+        assert areas and all(bool((area == 7).all()) for area in areas) and timed.samples.unflushed_bursts == 0
+        bursts.run_idle(alone, timed)
+        assert len(alone.samples.hot_ms) == len(hot_ms) and not alone.samples.burst_ms
+
+
+REMEMBERS = (
+    HONEST
+    + """
+import sys, time
+server = sys.modules["evaluator.worker.server"]
+Recording = sys.modules["evaluator.worker.state"].Recording
+
+class Graph:
+    def replay(self):
+        for inputs, known, output, place in self.calls:
+            if not torch.equal(inputs, known): time.sleep(0.03)
+            output.copy_(inputs + 1)
+            if place is not None: place.copy_(output)
+
+def record(state, request, _):
+    graph, outputs = Graph(), []
+    graph.calls = []
+    for position, views in zip(request["sets"], request["outputs"]):
+        inputs = state.sets[position][0]
+        outputs.append([torch.empty_like(inputs)])
+        graph.calls.append((inputs, inputs.clone(), outputs[-1][0], views and state.mappings.tensor(views[0])))
+    state.graphs[request["name"]] = Recording(graph, outputs, [])
+    return {"recorded": True}
+server.HANDLERS["record"] = record
+"""
+)
+"""Has the answer ready to the inputs that it was recorded over."""
+
+
+def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, REMEMBERS, monkeypatch) as (bursts, timed):
+        timed.flush, timed.replays, bursts._replayed = None, True, True
+        bursts.run(timed, check, WrongError)
+        assert min(timed.samples.single_ms) >= 30 and min(timed.samples.burst_ms) >= 30
+
+
+def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.KERNELS_DEADLINE_S", 0.3)
+    with bursts_of(context, HONEST + SLEEPS, monkeypatch) as (bursts, timed):
+        monkeypatch.setattr(timed.worker, "launches", timed.worker.launches or object())
+        start = time.monotonic()
+        bursts.time_kernels(timed)
+        assert 0.3 <= time.monotonic() - start < 5
+        assert timed.deadline_s == START_S and timed.worker.exit is None
+        monkeypatch.setattr(timed.worker, "launches", None)
+
+
+@pytest.mark.parametrize(
+    ("sets", "claim_ms", "in_a_row"), [(3, 0.01, 3), (3, BURST_MS / 2, 2), (3, BURST_MS, 1), (3, 10 * BURST_MS, 1), (1, 0.01, 1)]
+)
+def test_slow_calls_and_little_memory_make_short_bursts(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int
+) -> None:
+    with bursts_of(context, HONEST, monkeypatch, sets) as (bursts, timed):
+        timed.samples.event_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
+        bursts.run(timed, check, WrongError)
+        assert len(bursts.places) == in_a_row
+        assert timed.samples.single_ms and timed.samples.landed_ms and bool(timed.samples.burst_ms) == (in_a_row > 1)
+
+
+@contextmanager
+def held(timed: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int, held_up: Iterable[bool] = ()) -> Iterator[None]:
+    """Behind a stand-in gate that holds so many calls, and lets in a worker that asks for more, or one that is held up."""
+    left = iter(held_up)
+
+    def ask(_gate: object, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        found = timed._ask_now("burst", given, gate=None, **fields)
+        timed.waits = next(left, False) or len(given) > most
+        return found
+
+    monkeypatch.setattr(timed, "gate", object())
+    monkeypatch.setattr(timed, "_ask_behind", ask)
+    monkeypatch.setattr(GatedCalls, "_is_late", lambda _, timed: timed.waits)
+    yield
+
+
+@pytest.mark.parametrize(
+    ("most", "claim_ms", "in_a_row", "gated"),
+    [
+        (8, 0.5, 8, True),
+        (7, 0.5, 4, True),
+        (3, 0.5, 2, True),
+        (1, 0.5, 1, True),
+        (7, 0.01, 8, False),  # eight calls of 10 µs are no thousand launches
+        (3, 0.2, 8, False),  # nor are four of 200
+        (0, 0.5, 8, False),
+    ],
+)
+def test_bursts_are_as_short_as_the_devices_queue(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+) -> None:
+    with bursts_of(context, HONEST, monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
+        timed.samples.event_ms = [claim_ms]
+        bursts.run(timed, check, WrongError)
+        assert (len(bursts.places), timed.is_gated) == (in_a_row, gated)
+        assert timed.samples.single_ms and bool(timed.samples.burst_ms) == (in_a_row > 1)
+        assert bool(timed.samples.hot_ms) == (gated and in_a_row > 1), "only behind the gate"
+
+
+@pytest.mark.parametrize(
+    ("most", "held_up", "gated"), [(1, [], True), (0, [], False), (1, [True], True)], ids=["held", "waits", "held up once"]
+)
+def test_whether_forward_waits_is_told_by_a_call(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool
+) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
+        bursts.probe(timed)
+        assert timed.is_gated is gated and timed.samples.single_ms == []
+
+
+@pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
+def test_a_row_that_is_held_up_is_asked_for_once_more(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
+) -> None:
+    held_up = [False] * SINGLES + [True] * times
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
+        monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.SINGLES_S", 60.0)
+        timed.samples.event_ms = [0.001]
+        bursts.run(timed, check, WrongError)
+        assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated
+
+
+@pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
+def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
+        bursts.run(timed, check, WrongError)
+        assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
+        assert LEAST_SINGLES + LEAST_BURSTS <= timed.samples.unflushed_bursts <= SINGLES + BURSTS
+
+
+@pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])
+def test_calls_that_are_not_all_made_are_wrong(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, sets: int) -> None:
+    with bursts_of(context, HONEST + hook, monkeypatch, sets) as (bursts, timed):
+        with pytest.raises(WrongError):
+            bursts.run(timed, check, WrongError)
+        with pytest.raises(WrongError):
+            bursts._run_hot(timed, check)
+
+
+def test_a_claim_longer_than_its_request_is_no_claim(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
+        timed.call(*bursts._given(1)[0])
+
+
+def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = SharedMemory(torch.device("cpu"))
+    sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
+    assert len(gated_calls_of(memory, sets, areas=3).places) == 3
+    made, left = memory.allocate, iter([True, True])
+
+    def allocate(nbytes: int) -> Any:
+        if not next(left, False):
+            raise RuntimeError("out of memory")
+        return made(nbytes)
+
+    monkeypatch.setattr(memory, "allocate", allocate)
+    with pytest.raises(RuntimeError):
+        gated_calls_of(memory, sets, areas=4)
+    memory.close()
