@@ -11,7 +11,7 @@ from db.foreign import import_kernelbench
 from db.output.show_correctness import rounds_section
 from db.store import Store
 from evaluator.results.category import Category
-from evaluator.results.table import Table
+from evaluator.results.display.table import Table
 from tests.db.samples import environment, full_evidence, result
 from tests.screens import WIDTHS, assert_fits, dropped
 
