@@ -19,7 +19,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "author": "The model, person or team that submitted it.",
         "block": "The number of the code block, if a response has several.",
         "sample": "The response's number among the author's responses to one problem.",
-        "case": "One set of shapes: full is ranked on GPUs, small is for CPUs.",
+        "case": "One set of shapes: full is the default on GPUs, small on CPUs.",
         "workload": "One of several timed cases; the score is the geometric mean of their speedups.",
         "precision": "The type of inputs and parameters; own is the type of the problem's inputs.",
         "device": "The model of the GPU or CPU that ran it.",

@@ -221,7 +221,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         link_error=(
             "The objects compiled but did not link or load.",
             "linker output",
-            "Define every declared function once, with one signature in cpp_sources and cuda_sources.",
+            "Name each function in functions=[...], and define it once, with one signature in cpp_sources and cuda_sources.",
         ),
         build_timeout=("The compiler did not end in time.", "deadline of the build", "Reduce template instantiations and unrolling."),
     ),

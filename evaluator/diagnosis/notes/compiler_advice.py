@@ -37,7 +37,10 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"multiple definition", "Keep one definition, or mark the functions static or inline."),
         (r"no instance of (?:overloaded )?function|no matching function", "Give the arguments the types of one of the declarations."),
-        (r"does not define module export function", "Name the module TORCH_EXTENSION_NAME in PYBIND11_MODULE."),
+        (
+            r"does not define module export function",
+            "Pass functions=[...] to load_inline(), or name the module TORCH_EXTENSION_NAME in PYBIND11_MODULE.",
+        ),
         (r"more than one instance of overloaded function", "Cast the arguments, so that only one overload fits."),
     )
 )
