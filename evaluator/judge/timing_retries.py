@@ -6,21 +6,26 @@
   which may be slower throughout a timing and must not be charged. A disqualification stands: a worker can detect a second timing.
 - If that clock adds to the claims only in workloads, these are timed again. For each, the timing with the smaller addition counts.
 - If a candidate had a launch lead, but can't be held behind the gate, only a timing without a lead counts.
+- If an output of a timed call overflows because of outliers, only a timing without them counts.
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
-from evaluator.judge.correctness.inputs.few_rows import FewChanges
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.correctness.rounds import has_overflowed
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.evidence_builder import EvidenceBuilder
-from evaluator.judge.timing.checks.spot_check import WrongAnswerError
+from evaluator.judge.timing.checks.spot_check import OverflowedError, WrongAnswerError
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
 from evaluator.judge.timing.protocols import TimingProtocol, choose
 from evaluator.judge.timing.run import TimingRun, UnevenError, UnfitProtocolError
@@ -59,6 +64,8 @@ class TimingRetries:
         self._reference, self._form, self._protocol = reference, form, protocol
         self._is_slow, self._leads = is_slow, True
         """Whether the candidate may have a launch lead."""
+        self._overflows = False
+        """Whether an output of a timed call overflowed because of outliers."""
         self._only: frozenset[str] = frozenset()
         """The workloads that are timed again; empty if everything is."""
         self._fallback = ""
@@ -155,16 +162,21 @@ class TimingRetries:
             self._hold_against(error)
 
     def _first_timing(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
-        try:
+        take: Callable[[], TimingEvidence] = partial(self._time, "timing", candidate, baseline)
+        while True:  # each exception can come once
             try:
-                return self._time("timing", candidate, baseline)
+                return take()
             except UnfitProtocolError as error:
-                return self._time_by_default(error)
-        except UnevenError:
-            log.info("%s is timed again without a launch lead", self._task.job.submission)
-            self._task.report("timing again")
-            self._leads = False
-            return self._second_timing(takes_over=True)
+                take = partial(self._time_by_default, error)
+            except UnevenError:
+                self._leads, take = False, partial(self._time_again, "a launch lead")
+            except OverflowedError:
+                self._overflows, take = True, partial(self._time_again, "outliers")
+
+    def _time_again(self, without: str) -> TimingEvidence:
+        log.info("%s is timed again without %s", self._task.job.submission, without)
+        self._task.report("timing again")
+        return self._second_timing(takes_over=True)
 
     @property
     def _first(self) -> TimingEvidence:
@@ -177,7 +189,10 @@ class TimingRetries:
         """Make one timing, and note the states of the device meanwhile."""
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
         shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.message}
-        few_changes = FewChanges(self._task.case, memory.device).only(shown)
+        if self._overflows:
+            shown = shown - {OUTLIERS} | {RUNS}
+        overflows = self._overflows or has_overflowed(self._evidence_builder.rounds)
+        changes = FewChanges(self._task.case, memory.device)
         timed_case = TimedCase(
             self._task.case,
             self._reference.oracle,
@@ -185,7 +200,9 @@ class TimingRetries:
             memory,
             deadline_s,
             KnownErrors.of_rounds(self._evidence_builder.rounds, self._task.case),
-            few_changes=few_changes,
+            few_changes=changes.only(shown),
+            outliers=changes.outliers if overflows else None,
+            is_narrow=narrow_round(self._evidence_builder.rounds) is not None,
         )
         options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
         with self._task.times.spending("wait"):
@@ -193,7 +210,9 @@ class TimingRetries:
         quiet = no_cuda_starts(self._task.context.device.unique_id) if timed_case.on_device else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)
-            workloads = WorkloadRuns(self._task, self._worker_set, self._evidence_builder, shown) if self._task.workloads else None
+            workloads = (
+                WorkloadRuns(self._task, self._worker_set, self._evidence_builder, shown, overflows) if self._task.workloads else None
+            )
 
             def take_time(options: TimingOptions) -> TimingEvidence:
                 if workloads is None:

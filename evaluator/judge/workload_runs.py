@@ -8,11 +8,12 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
-from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.correctness.rounds import Rounds, has_overflowed
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.roofline.minimum_time import find_minimum_time
@@ -43,9 +44,10 @@ class _Timed:
 class WorkloadRuns:
     """Rounds and timings in the workloads of one task, besides one timing of its case."""
 
-    def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, shown: set[str]) -> None:
-        """`shown`: distributions for which the rounds had a right answer."""
-        self._task, self._worker_set, self._evidence_builder, self._shown = task, worker_set, evidence_builder, shown
+    def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, shown: set[str], overflows: bool) -> None:
+        """`shown`: distributions for which the rounds had a right answer. overflows: outputs overflow from outliers."""
+        self._task, self._worker_set, self._evidence_builder = task, worker_set, evidence_builder
+        self._shown, self._overflows = shown, overflows
         self._timed: list[_Timed] = []
         self._unsolved: dict[str, WorkloadEvidence] = {}
 
@@ -121,10 +123,18 @@ class WorkloadRuns:
             rounds.close()
         if not judged[-1].passed:
             return judged[-1]
-        changes = FewChanges(case, memory.device).only(self._shown)
-        sharers = len(self._task.workloads)
+        changes = FewChanges(case, memory.device)
         timed_case = TimedCase(
-            case, reference.oracle, rounds.form, memory, deadline_s, KnownErrors.of_rounds(judged, case), changes, sharers
+            case,
+            reference.oracle,
+            rounds.form,
+            memory,
+            deadline_s,
+            KnownErrors.of_rounds(judged, case),
+            few_changes=changes.only(self._shown),
+            outliers=changes.outliers if self._overflows or has_overflowed(judged) else None,
+            is_narrow=narrow_round([*self._evidence_builder.rounds, *judged]) is not None,
+            sharers=len(self._task.workloads),
         )
         with self._task.times.spending("workloads"):
             self._load_baseline(participants.baseline, case, reference)

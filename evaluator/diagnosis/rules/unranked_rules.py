@@ -1,11 +1,13 @@
 """Rules for right answers that are not ranked: the problem accepts trivial answers, no own kernel did the work, or the arithmetic is
 narrower than the reference's."""
 
+from collections.abc import Iterable
+
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import plain_name
 from evaluator.results.category import Category
-from evaluator.results.evidence import ErrorFigures, Evidence
+from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 from evaluator.worker.origin import is_vendors
 
 NARROW_ERROR = 1e-4
@@ -15,6 +17,9 @@ NARROW_LIMIT = 5e-4
 """Outputs with a larger tolerance are in half precision themselves."""
 NARROW_SHARE = 0.1
 """Minimum share of elements that narrow arithmetic puts beyond the tolerance. A formula that fails at a few elements is another case."""
+
+TELLING = {"signs": "with random signs", **dict.fromkeys(("rows", "outliers", "runs"), "with a few changed values")}
+"""Distributions in which arithmetic of float32 errs by no more than usual."""
 
 
 @rule(order=155, gives=[Category.DEGENERATE_PROBLEM])
@@ -44,16 +49,22 @@ def no_own_kernel(evidence: Evidence) -> Verdict | None:
 
 @rule(order=190, gives=[Category.REDUCED_PRECISION])
 def reduced_precision(evidence: Evidence) -> Verdict | None:
-    """Only `signs` decides: among positive numbers errors cancel, with random signs they do not."""
-    for round_ in evidence.rounds:
-        for figures in round_.outputs:
-            if round_.distribution == "signs" and _is_narrow(figures):
-                errors = f"with random signs the RMS error is {figures.rms_error:.2g}, where float32 gives 1e-5"
-                return Verdict(Category.REDUCED_PRECISION, f"right, but its arithmetic is narrower than the reference's: {errors}")
-    return None
+    """Among positive numbers errors cancel, with random signs they do not. Inputs of which a few values were changed are like the problem's
+    own, but only gross errors are wrong there."""
+    found = narrow_round(evidence.rounds)
+    if found is None:
+        return None
+    error = next(filter(is_narrow, found.outputs)).rms_error
+    errors = f"{TELLING[found.distribution]} the RMS error is {error:.2g}, where float32 gives 1e-5"
+    return Verdict(Category.REDUCED_PRECISION, f"right, but its arithmetic is narrower than the reference's: {errors}")
 
 
-def _is_narrow(figures: ErrorFigures) -> bool:
+def narrow_round(rounds: Iterable[RoundEvidence]) -> RoundEvidence | None:
+    """The first round with arithmetic that is narrower than the reference's; None if there is none."""
+    return next((each for each in rounds if each.distribution in TELLING and any(map(is_narrow, each.outputs))), None)
+
+
+def is_narrow(figures: ErrorFigures) -> bool:
     """Whether errors all over the output are not gross, yet larger than float32's and the reference's own."""
     return (
         figures.gross_error is not None

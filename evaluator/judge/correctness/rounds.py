@@ -8,7 +8,7 @@ address, then twice at another, then twice at the first: results cached by addre
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -38,8 +38,15 @@ SLOW_CALL_S = 0.05
 SLOW_FACTOR = 10
 """A call that takes longer than both, in seconds and in multiples of the reference's time, is very slow: it gets fewer rounds, since others
 wait."""
+OVERFLOWS = " overflows"
+"""The end of the message of a round that is left out because of the submission's output."""
 MAX_SIZES = 64
 """Maximum number of different sizes of the inputs' dimensions that are kept."""
+
+
+def has_overflowed(rounds: Iterable[RoundEvidence]) -> bool:
+    """Whether an output overflowed because of outliers, so that the round was left out."""
+    return any(each.distribution == OUTLIERS and each.passed and each.message.endswith(OVERFLOWS) for each in rounds)
 
 
 class Rounds:
@@ -176,9 +183,9 @@ class Rounds:
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
         if plan.gross and (formula := overflowing(self._oracle, answer, values, arguments)):  # it is fragile, not wrong
-            answer = Judgement(None, f"left out: here {formula} overflows", answer.figures)
+            answer = Judgement(None, f"left out: here {formula}{OVERFLOWS}", answer.figures)
         elif self._may_overflow and answer.category is None and any(figures.nonfinite_mismatch for figures in answer.figures):
-            answer = Judgement(None, "left out: here the output overflows", answer.figures)
+            answer = Judgement(None, f"left out: here the output{OVERFLOWS}", answer.figures)
         cause = self._cause(answer, values, arguments)
         if not answer.informative and plan.distribution != "own":
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)

@@ -83,6 +83,7 @@ class BaselineAlone:
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:
         """The extra baselines. If one is clearly faster without the candidate, that time counts."""
+        candidate = self._interleaver.candidate.summary(blank_ms)
         found: dict[str, TimingSide] = {}
         for kind, timed in tuple(self._interleaver.others.items()):
             with self._interleaver.sparing(timed):
@@ -90,7 +91,7 @@ class BaselineAlone:
                 for _ in self._blocks(alone, BLOCKS):
                     pass
                 beside, without = timed.summary(blank_ms), alone.summary(blank_ms)
-                found[kind] = without if is_slower(beside, without) else beside
+                found[kind] = without if is_slower(beside, without, candidate) else beside
         return found
 
     def _blocks(self, alone: TimedWorker, most: int) -> Iterator[list[Answer]]:

@@ -15,6 +15,7 @@ from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.timing.setup import MAX_SETS, Participants, TimedCase, room_bytes
+from evaluator.judge.timing.statistics.samples import Samples
 from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
@@ -191,6 +192,16 @@ class Interleaver:
         with self._blaming(timed):
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
+
+    @contextmanager
+    def unsampled(self, timed: TimedWorker, changes: FewChanges) -> Iterator[None]:
+        """In the body of `with`, the worker's calls are no samples, and their inputs have these changes."""
+        samples, usual = timed.samples, self.few_changes
+        timed.samples, self.few_changes = Samples(self.on_device), changes
+        try:
+            yield
+        finally:
+            timed.samples, self.few_changes = samples, usual
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""

@@ -46,6 +46,10 @@ class TimedCase:
 
     few_changes: FewChanges | None = None
     """Changes a few values of the inputs, in ways for which the rounds had a right answer; None for no changes."""
+    outliers: FewChanges | None = None
+    """Makes a few values large, if the submission's outputs overflow then: only for calls that are no samples. None if they don't."""
+    is_narrow: bool = False
+    """Whether the rounds showed arithmetic that is narrower than the reference's."""
     sharers: int = 1
     """Number of timed cases that hold memory at the same time."""
 

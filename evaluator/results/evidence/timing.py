@@ -222,7 +222,7 @@ class TimingEvidence(Record):
     @property
     def disturbed(self) -> bool:
         """Whether the baseline was slower beside the submission than alone (is_slower)."""
-        return self.alone is not None and is_slower(self.baseline, self.alone)
+        return self.alone is not None and is_slower(self.baseline, self.alone, self.candidate)
 
 
 class WorkloadEvidence(Record):
@@ -257,7 +257,16 @@ def _shortened(side: TimingSide) -> TimingSide:
     return TimingSide(**{name: getattr(side, name) for name in kept})
 
 
-def is_slower(beside: TimingSide, alone: TimingSide) -> bool:
-    """Whether a baseline was slower beside the submission than alone: by 10 % in the median, and with disjoint quartile ranges."""
-    slower = beside.median_ms > (1 + DISTURBED_SHARE) * alone.median_ms
-    return slower and beside.lower_quartile_ms > alone.upper_quartile_ms
+def is_slower(beside: TimingSide, alone: TimingSide, candidate: TimingSide) -> bool:
+    """Whether a baseline was slower beside the submission than alone: by 10 % in the median, and with disjoint quartile ranges, or in a
+    part of its calls. Other load on the machine would lengthen a part of the submission's calls too."""
+    if beside.median_ms <= (1 + DISTURBED_SHARE) * alone.median_ms:
+        return False
+    is_apart = beside.lower_quartile_ms > alone.upper_quartile_ms
+    is_uneven = beside.median_ms > alone.upper_quartile_ms and _rise(beside) > (1 + DISTURBED_SHARE) * _rise(candidate)
+    return is_apart or is_uneven
+
+
+def _rise(side: TimingSide) -> float:
+    """The median as a multiple of the lower quartile."""
+    return side.median_ms / side.lower_quartile_ms

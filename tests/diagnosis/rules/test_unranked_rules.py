@@ -67,6 +67,11 @@ RULES: dict[str, Rule] = {
     "a formula that is off at a few elements": ({**KERNEL, "rounds": signs(beyond=50)}, Category.OK, ""),
     "a small error at many elements": ({**KERNEL, "rounds": signs(rms_error=9e-5)}, Category.OK, ""),
     "signs that decide by the tolerance": ({**KERNEL, "rounds": signs(gross_error=None)}, Category.OK, ""),
+    "narrow arithmetic where a few values were changed": (
+        {**CPU, "rounds": signs("outliers")},
+        Category.REDUCED_PRECISION,
+        "a few changed values",
+    ),
     "rows of other sizes, whose errors weigh otherwise": ({**KERNEL, "rounds": signs("scaled")}, Category.OK, ""),
     "a trivial answer without a kernel": (
         {**GPU, "trivial": ("zeros",), "ablation": NOT_NEEDED},

@@ -10,8 +10,12 @@ def side(*samples_ms: float) -> TimingSide:
     return TimingSide(median_ms=median, lower_quartile_ms=lower, upper_quartile_ms=upper, samples_ms=samples_ms)
 
 
-def evidence(baseline: TimingSide, alone: TimingSide | None = None) -> TimingEvidence:
-    return TimingEvidence(clock="judge_wall", calls=3, candidate=side(0.9, 1.0, 1.1), baseline=baseline, alone=alone)
+STEADY, LOADED = (0.9, 1.0, 1.1), (0.7, 1.0, 1.3)
+"""Samples of a candidate: its quartiles."""
+
+
+def evidence(baseline: TimingSide, alone: TimingSide | None = None, candidate: tuple[float, ...] = STEADY) -> TimingEvidence:
+    return TimingEvidence(clock="judge_wall", calls=3, candidate=side(*candidate), baseline=baseline, alone=alone)
 
 
 def test_what_was_left_out_of_the_calls_is_added_and_an_answer_that_is_late_once() -> None:
@@ -21,18 +25,21 @@ def test_what_was_left_out_of_the_calls_is_added_and_an_answer_that_is_late_once
 
 
 @pytest.mark.parametrize(
-    ("baseline", "alone", "disturbed", "baseline_ms"),
+    ("baseline", "alone", "candidate", "disturbed", "baseline_ms"),
     [
-        (side(2.9, 3.0, 3.1), side(1.95, 2.0, 2.05), True, 2.0),
-        (side(2.15, 2.18, 2.2), side(1.95, 2.0, 2.05), False, 2.18),  # less than a tenth
-        (side(2.0, 3.0, 4.0), side(1.5, 2.0, 2.5), False, 3.0),  # within the spread
-        (side(1.0, 1.1, 1.2), side(1.95, 2.0, 2.05), False, 1.1),  # alone it was slower
-        (side(2.9, 3.0, 3.1), None, False, 3.0),
+        (side(2.9, 3.0, 3.1), side(1.95, 2.0, 2.05), STEADY, True, 2.0),
+        (side(2.9, 3.0, 3.1), side(1.95, 2.0, 2.05), LOADED, True, 2.0),
+        (side(2.15, 2.18, 2.2), side(1.95, 2.0, 2.05), STEADY, False, 2.18),  # less than a tenth
+        (side(2.0, 3.0, 4.0), side(1.5, 2.0, 2.5), STEADY, True, 2.0),  # in most of its calls, and the candidate is steady
+        (side(2.0, 3.0, 4.0), side(1.5, 2.0, 2.5), LOADED, False, 3.0),  # other load lengthens calls of both
+        (side(2.0, 3.0, 4.0), side(1.5, 2.0, 3.5), STEADY, False, 3.0),  # within the spread that it has alone
+        (side(1.0, 1.1, 1.2), side(1.95, 2.0, 2.05), STEADY, False, 1.1),  # alone it was slower
+        (side(2.9, 3.0, 3.1), None, STEADY, False, 3.0),
     ],
 )
 def test_a_baseline_that_the_candidate_disturbed(
-    baseline: TimingSide, alone: TimingSide | None, disturbed: bool, baseline_ms: float
+    baseline: TimingSide, alone: TimingSide | None, candidate: tuple[float, ...], disturbed: bool, baseline_ms: float
 ) -> None:
-    timing = evidence(baseline, alone)
+    timing = evidence(baseline, alone, candidate)
     assert timing.disturbed is disturbed
     assert timing.baseline_ms == pytest.approx(baseline_ms)

@@ -100,6 +100,11 @@ class FewChanges:
         fewer.names = tuple(name for name in self.names if name in shown)
         return fewer
 
+    @property
+    def outliers(self) -> "FewChanges":
+        """A copy with outliers alone."""
+        return self.only({OUTLIERS})
+
     def keeping_signs(self) -> "FewChanges":
         """A copy that changes no signs beside smaller rows."""
         keeping = copy.copy(self)

@@ -7,6 +7,7 @@ import secrets
 import time
 from typing import Any
 
+from evaluator.diagnosis.rules.unranked_rules import is_narrow
 from evaluator.judge.correctness.check import Judgement, errs_as_before, is_near_reference, judge_values, overflowing
 from evaluator.judge.correctness.inputs.few_rows import FewRows
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
@@ -50,6 +51,9 @@ SETTLING_S = 0.5
 """Reveals wanted in the end, and the time limit for them: an output that is late by chance must not count as deferred."""
 BRIEF_SETTLING_S = 0.05
 """Time limit for reveals in one of several cases."""
+PROBES, PROBE_SHARE = 6, 0.25
+"""Blocks with outliers that are no samples, for a submission whose outputs overflow from them; and the probability of one after each
+block."""
 WATCH_S = (0.002, 0.02)
 """Shortest and longest time that a worker is watched after a reply; in between, as long as one of the baseline's calls."""
 
@@ -64,6 +68,11 @@ class WrongAnswerError(Exception):
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
 
 
+class OverflowedError(Exception):
+    """An output of a timed call overflowed because a few values are large, although the rounds' did not. That is not wrong, but such a call
+    may have done no work: only a timing without such values counts."""
+
+
 class SpotCheck:
     """Checks the outputs of one timing."""
 
@@ -74,8 +83,9 @@ class SpotCheck:
         end."""
         self._is_slow, self._settling_s = is_slow, BRIEF_SETTLING_S if is_brief else SETTLING_S
         self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
+        self._is_narrow = timed_case.is_narrow
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
-        self._known_errors = timed_case.known_errors
+        self._known_errors, self._outliers = timed_case.known_errors, timed_case.outliers
         self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
         self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
         self.outputs = allocate_outputs(timed_case.memory, self._form)
@@ -113,6 +123,21 @@ class SpotCheck:
             weight = CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
             if _random.random() < weight * self._check_share():
                 self._check(values, answer)
+
+    def probe(self) -> None:
+        """Compare outputs of a block with outliers that is no sample, if outputs overflow from them. Otherwise a submission that overflows
+        on purpose would meet none in its timed calls, and could estimate sums from some terms. It can't tell such a block from others."""
+        if self._outliers is None:
+            return
+        timed = self._interleaver.candidate
+        with self._interleaver.unsampled(timed, self._outliers):
+            answers = self._interleaver.block(timed)
+            changed = [answer for answer in answers if isinstance(answer.arguments, FewRows)]
+            picked = _random.sample(changed, min(PICKED, len(changed)))
+            taken = [self.reveal(timed, answer) for answer in picked]
+            for answer, values in zip(picked, taken, strict=True):
+                self._check(values, answer)
+            timed.check_flush(len(answers))
 
     def reveal(self, timed: TimedWorker, answer: Answer) -> Taken:
         """Have an output copied into the judge's memory, by the clock. The clock stops when the judge's own copy is done, so that the next
@@ -217,8 +242,20 @@ class SpotCheck:
                 )
                 if judged.category is not None and not (gross and self._is_left_out(judged, taken, arguments)):
                     self._excuse(judged)
+                elif gross and judged.category is None:
+                    self._look_closely(judged)
         if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)
+
+    def _look_closely(self, judged: Judgement) -> None:
+        """Look for less work on inputs of which a few values were changed, where only gross errors are wrong. Raises OverflowedError, or
+        WrongAnswerError if the arithmetic is narrower than in the rounds."""
+        if self._outliers is None and any(figures.nonfinite_mismatch for figures in judged.figures):
+            raise OverflowedError
+        narrow = next(filter(is_narrow, judged.figures), None)
+        if narrow is not None and judged.informative and not self._is_narrow:
+            message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"
+            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS)
 
     def _excuse(self, judged: Judgement) -> None:
         """Excuse a wrong output that errs little more than the rounds' did. Raises WrongAnswerError if it errs more, or if most outputs are

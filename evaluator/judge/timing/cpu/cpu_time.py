@@ -113,7 +113,15 @@ def _count_cores(pid: int) -> int:
 
 def _any_runs(pids: Iterable[int]) -> bool:
     """Whether a thread of these processes runs, or waits for a CPU core."""
-    return any(_state(stat) == b"R" for pid in pids for stat in Path("/proc", str(pid), "task").glob("*/stat"))
+    return any(_state(thread / "stat") == b"R" for pid in pids for thread in _threads(pid))
+
+
+def _threads(pid: int) -> list[Path]:
+    """The folders of a process's threads; empty if it has ended."""
+    try:
+        return list(Path("/proc", str(pid), "task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def _state(stat: Path) -> bytes:

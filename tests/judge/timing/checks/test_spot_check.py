@@ -12,7 +12,9 @@ import torch
 from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.timed_worker import TimedWorker
+from evaluator.judge.timing_retries import TimingRetries
 from evaluator.results.category import Category
+from evaluator.results.evidence import TimingEvidence
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX, forward
 
@@ -103,6 +105,54 @@ def test_few_values_are_left_out_as_in_the_rounds(
     path.write_text(DRAWN_SOFTMAX)
     result = judge(forward(f"return {answer}"), problem_path=path)
     assert result.category is category, result.message
+
+
+LARGE = "self.calls = getattr(self, 'calls', 0) + 1\nlarge = self.calls > 20 and x.abs().max() > 9.0\n"
+"""Begins a method: `large` is whether a few values are large in a timed call."""
+
+
+def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outliers_counts(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Otherwise the calls with outliers would need no work."""
+    again: list[str] = []
+    time_again = TimingRetries._time_again
+
+    def noted(self: TimingRetries, without: str) -> TimingEvidence:
+        again.append(without)
+        return time_again(self, without)
+
+    monkeypatch.setattr(TimingRetries, "_time_again", noted)
+    path = tmp_path / "drawn_softmax.py"
+    path.write_text(DRAWN_SOFTMAX)
+    result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * (float('nan') if large else 1.0)"), problem_path=path)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert again == ["outliers"]
+
+
+@pytest.mark.parametrize(
+    ("always", "category"), [(False, Category.PRECISION_LOSS), (True, Category.NO_CUSTOM_KERNEL)], ids=["when timed", "in the rounds too"]
+)
+def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(
+    judge: Judge, tmp_path: Path, always: bool, category: Category
+) -> None:
+    path = tmp_path / "drawn_softmax.py"
+    path.write_text(DRAWN_SOFTMAX)
+    narrow = "x.abs().max() > 9.0" if always else "large"
+    result = judge(forward(f"{LARGE}return torch.softmax(x.half() if {narrow} else x, 1).float()"), problem_path=path)
+    assert result.category is category, result.message
+
+
+@pytest.mark.parametrize("honest", [False, True])
+def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(judge: Judge, tmp_path: Path, honest: bool) -> None:
+    path = tmp_path / "drawn_softmax.py"
+    path.write_text(DRAWN_SOFTMAX)
+    answer = "torch.softmax(x, 1) * (float('nan') if (x.abs() / x.square().mean(1, keepdim=True).sqrt()).max() > 6.0 else 1.0)"
+    result = judge(
+        forward(f"{LARGE}return {answer if honest else f'torch.softmax(x.clamp(-4.0, 4.0), 1) if large else {answer}'}"), problem_path=path
+    )
+    assert result.category is (Category.NO_CUSTOM_KERNEL if honest else Category.CACHED_OUTPUT), result.message
+    assert result.evidence.timing is None or all(map(math.isfinite, result.evidence.timing.candidate.samples_ms))
 
 
 def test_a_timed_answer_that_is_not_written_out_is_refused(judge: Judge) -> None:
