@@ -61,5 +61,6 @@ def _is_problem(path: Path) -> bool:
 def _listed(folder: Path) -> dict[str, Path]:
     files = [path for path in _entries(folder) if _is_problem(path)]
     if not files:
-        raise ProblemError(folder, None, "holds no problem (*.py)")
+        inner = next((path.parent for path in sorted(folder.glob("*/level*")) if LEVEL.fullmatch(path.name) and path.is_dir()), None)
+        raise ProblemError(folder, None, "holds no problem (*.py)" + (f"; KernelBench's levels are in {inner}" if inner else ""))
     return {path.stem: path for path in files}

@@ -81,8 +81,11 @@ def test_a_level_of_a_checkout_is_a_folder_of_problems(tmp_path: Path) -> None:
 def test_a_checkout_is_all_of_its_levels(tmp_path: Path) -> None:
     found = discover([checkout(tmp_path)])
     assert {"23_Scale", "100_Last", "23_Scale_Norm", "7_Far"} <= found.keys()
-    with pytest.raises(ProblemError, match="holds no problem"):
-        discover([tmp_path])
+    with pytest.raises(ProblemError, match=r"holds no problem \(\*\.py\); KernelBench's levels are in .*/KernelBench$"):
+        discover([tmp_path / "KernelBench"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ProblemError, match=r"holds no problem \(\*\.py\)$"):
+        discover([tmp_path / "empty"])
 
 
 def test_a_file_beside_the_levels_hides_none_of_them(tmp_path: Path) -> None:
