@@ -36,7 +36,7 @@ SUSPICIONS = {
 """Possible causes if this is the first distribution with a wrong answer, by the names of
 evaluator.judge.correctness.inputs.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
-UNINITIALISED_TAIL = "like an uninitialised tail: no thread computes the end of the last block or vector"
+UNINITIALISED_TAIL = "like an uninitialised tail: nothing computes the end of the last block or vector, or an index is wrong"
 COMPUTE_THE_TAIL = {"cuda": "round the grid size up, and check bounds in the kernel", "cpu": "let the loop go on to the end"}
 NARROW_PRODUCTS = {
     "cuda": "half precision or TF32 in products or in the accumulator, or an approximate formula",

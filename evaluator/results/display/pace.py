@@ -57,7 +57,7 @@ class Pace:
         self._share_due = self._share_due * kept + (1 - kept) * due / (due + free)
 
     def left_s(self, due: int, unknown: int = 0) -> float | None:
-        """Seconds that the rest takes; None if too little is known.
+        """Seconds that the rest takes; None if too little is known, or if the last item is late.
 
         due: items left that take time. unknown: items left that are not classified; the share that takes time is estimated by `drew`.
         """
@@ -68,4 +68,5 @@ class Pace:
         # While no item ends, the pace falls.
         item_s = max(self._weighted_s / self._weighted, (self._weighted_s + since_s) / (self._weighted + 1))
         rest = due + unknown * self._share_due
-        return max(rest * item_s - min(since_s, item_s), 0.0)
+        left_s = max(rest * item_s - min(since_s, item_s), 0.0)
+        return left_s if left_s or not rest else None  # the last item takes longer than others: nobody knows how long

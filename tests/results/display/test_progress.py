@@ -141,6 +141,7 @@ def test_the_last_items_weigh_most_and_a_halt_is_noticed() -> None:
     assert pace.left_s(50) == pytest.approx(before - 5.0), "it counts down"
     clock.now_s += 2000.0
     assert (pace.left_s(50) or 0) > 2 * before
+    assert (pace.left_s(1), pace.left_s(0)) == (None, 0.0), "one that is late says nothing of its end"
 
 
 def test_what_takes_no_time_is_not_taken_for_fast_work() -> None:
