@@ -358,7 +358,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         no_device=(
             "The device is missing, or has too little memory for the problem.",
             "the machine's devices",
-            "Run on a machine with the device and enough memory.",
+            "Run on a machine with the device and enough memory; without a GPU, answers in C++ are judged.",
         ),
         no_toolchain=(
             "A compiler, header or package that kernels need is missing or broken.",

@@ -24,7 +24,7 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"argument types are: \(.*float.*double|argument types are: \(.*double.*float", "Write 0.0f for a float: 0.0 is a double."),
         (
             r"expected (?:a |an )?[\"'].*;|expected .* before",
-            "Look at the end of the line above too: a semicolon or a bracket is missing there.",
+            "A semicolon or a bracket is missing on this line, or at the end of the line above.",
         ),
         (r"expected '\}' at end of input|end of (?:input|file)|at end of source", "A brace is not closed, or the source was cut off."),
         (r"'(?:max|min|sort|accumulate|fill|transform|reduce|iota)' is not a member of 'std'", "Include <algorithm> or <numeric>."),
