@@ -161,11 +161,12 @@ void fill(torch::Tensor x, torch::Tensor y) { move<<<512, 256>>>(x.data_ptr<floa
 
 class ModelNew(torch.nn.Module):
     def forward(self, x):
+        z = torch.empty_like(x)
         for _ in range(40):
             y = torch.softmax(x, 1)
 '''
-CUDA_CANARY = "        z = torch.empty_like(x[:1, :1])\n        ops.fill(torch.ones_like(z), z)\n        return y if z.item() == 1 else x"
-CUDA_COPY = "        z = torch.empty_like(y)\n        ops.fill(y, z)\n        return z"
+CUDA_CANARY = "        z = z[:1, :1]\n        ops.fill(torch.ones_like(z), z)\n        return y if z.item() == 1 else x"
+CUDA_COPY = "        ops.fill(y, z)\n        return z"
 
 
 @pytest.mark.gpu

@@ -140,26 +140,36 @@ def test_what_nothing_can_stand_in_for_ends_the_process(function: Callable[[], A
 
 
 def test_own_code_is_not_executable_where_nobody_takes_it_out(library: Path) -> None:
-    own = ctypes.CDLL(str(library))
-
     def body() -> None:
-        Ablation().seal()
+        taken = Ablation()
+        own = ctypes.CDLL(str(library))
+        taken.seal()
         own.increment()
 
     assert in_fork(body) == -signal.SIGSEGV
 
 
-def test_own_code_that_is_taken_out_runs_and_leaves_nothing(library: Path) -> None:
-    own = ctypes.CDLL(str(library))
+def test_code_that_was_there_before_the_submission_stays_executable(library: Path) -> None:
+    known = ctypes.CDLL(str(library))
 
     def body() -> None:
+        Ablation().seal()
+        assert known.increment() == 1
+
+    assert in_fork(body) == 0
+
+
+def test_own_code_that_is_taken_out_runs_and_leaves_nothing(library: Path) -> None:
+    def body() -> None:
         taken = Ablation()
+        own = ctypes.CDLL(str(library))
         taken.seal()
         stand_in = taken.taken_out(own.increment)
         assert stand_in() == stand_in() == ~1
+        taken.open()
+        assert own.increment() == 1
 
     assert in_fork(body) == 0
-    assert own.increment() == 1
 
 
 def test_a_module_is_replaced_with_its_functions_taken_out(name: str, library: Path) -> None:
