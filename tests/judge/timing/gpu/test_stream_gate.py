@@ -85,7 +85,7 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_con
     assert timing.candidate.host_ms is not None and timing.baseline.host_ms is not None
     assert timing.baseline.host_ms < HOST_S * 1e3 / 2 < timing.candidate.host_ms
     assert timing.candidate.head_start_ms == timing.baseline.head_start_ms > 0
-    assert any("takes the host" in note for note in speed_notes(result))
+    assert any("on the host" in note for note in speed_notes(result))
 
 
 def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_context: JudgeContext) -> None:
