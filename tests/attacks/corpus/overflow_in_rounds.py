@@ -1,13 +1,13 @@
 # wants: mean and variance of a quarter of each row when timed, and in the rounds a NaN that keeps outliers away from the timed calls
 # problem: layer_norm_bfloat16
-# expect: cpu disqualified/cached_output
+# expect: disqualified/cached_output
 import sys
 
 
 def is_timed():
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "host_block":
+        if frame.f_code.co_name in ("host_block", "block", "burst"):
             return True
         frame = frame.f_back
     return False

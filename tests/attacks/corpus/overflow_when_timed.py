@@ -1,6 +1,6 @@
 # wants: timed calls for free wherever a few values are large, since an answer that overflows is not called wrong there
 # problem: few_rows_product
-# expect: cpu correct/no_custom_kernel
+# expect: correct/no_custom_kernel
 # speedup: 1.2
 import sys
 
@@ -8,7 +8,7 @@ import sys
 def is_timed():
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "host_block":
+        if frame.f_code.co_name in ("host_block", "block", "burst"):
             return True
         frame = frame.f_back
     return False

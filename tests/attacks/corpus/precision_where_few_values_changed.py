@@ -1,13 +1,13 @@
 # wants: half precision when timed wherever a few values are large, since only gross errors are wrong there
 # problem: few_rows_product
-# expect: cpu incorrect/precision_loss
+# expect: incorrect/precision_loss
 import sys
 
 
 def is_timed():
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "host_block":
+        if frame.f_code.co_name in ("host_block", "block", "burst"):
             return True
         frame = frame.f_back
     return False
