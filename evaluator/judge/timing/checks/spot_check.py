@@ -41,9 +41,11 @@ CPU_CHECKS_S = 0.5
 """Time for comparing further outputs, in seconds. Only random rows of large outputs are compared: the rounds have compared all rows."""
 EXCUSED, EXCUSED_SHARE = 3, 0.5
 """Outputs that may err by little more than the tolerance: this many, or this share of those compared by it."""
-CALLS_AGAIN, CPU_CALLS_AGAIN = 3, 8
-"""Calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every sixteenth value shows
-in half of them; more on the CPU, where calls are few."""
+CALLS_AGAIN = 3, 8
+"""Fewest and most calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every
+sixteenth value shows in half of them."""
+CALLS_AGAIN_S = 0.015
+"""On a GPU, only the fewest of them begin later than this, in seconds."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -196,7 +198,11 @@ class SpotCheck:
         changes = self._interleaver.few_changes
         if changes is None or not changes.in_place or self._is_slow:
             return
-        for _ in range(CALLS_AGAIN if self._on_device else CPU_CALLS_AGAIN):
+        fewest, most = CALLS_AGAIN
+        start = time.monotonic()
+        for number in range(most):
+            if self._on_device and number >= fewest and time.monotonic() - start > CALLS_AGAIN_S:
+                break
             answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
             self._check(self.reveal(timed, answer), answer)
 
