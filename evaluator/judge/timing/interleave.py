@@ -60,7 +60,7 @@ class Interleaver:
         ProblemError."""
         self._earlier = earlier
         self._since = time.monotonic()
-        self.few_changes = timed_case.few_changes
+        self.few_changes, self._changed_share = timed_case.few_changes, FEW_CHANGED_SHARE
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
@@ -148,7 +148,7 @@ class Interleaver:
         arguments = self._case.inputs(fresh_seed(), self.device)
         if are_all_stored(arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
             arguments = self._case.inputs(fresh_seed(), self.device, with_files=False)
-        if self.few_changes is not None and _random.random() < FEW_CHANGED_SHARE:
+        if self.few_changes is not None and _random.random() < self._changed_share:
             return self.few_changes.either(arguments)
         return arguments
 
@@ -195,13 +195,13 @@ class Interleaver:
 
     @contextmanager
     def unsampled(self, timed: TimedWorker, changes: FewChanges) -> Iterator[None]:
-        """In the body of `with`, the worker's calls are no samples, and their inputs have these changes."""
+        """In the body of `with`, the worker's calls are no samples, and all of their inputs have these changes."""
         samples, usual = timed.samples, self.few_changes
-        timed.samples, self.few_changes = Samples(self.on_device), changes
+        timed.samples, self.few_changes, self._changed_share = Samples(self.on_device), changes, 1.0
         try:
             yield
         finally:
-            timed.samples, self.few_changes = samples, usual
+            timed.samples, self.few_changes, self._changed_share = samples, usual, FEW_CHANGED_SHARE
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""
