@@ -6,6 +6,8 @@ from torch import nn
 rows = 2048
 columns = 3072
 
+ASSAY = {"cases": {"full": {}, "small": {"rows": 256}}}
+
 
 class Model(nn.Module):
     def forward(self, x):

@@ -6,10 +6,16 @@ from torch import nn
 rows = 4096
 columns = 3072
 
+ASSAY = {"cases": {"full": {}, "small": {"rows": 256}}}
+
 
 class Model(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+
     def forward(self, x):
-        return nn.functional.gelu(x, approximate="tanh").repeat(rows, 1)
+        return nn.functional.gelu(x, approximate="tanh").repeat(self.rows, 1)
 
 
 def get_inputs():
@@ -17,4 +23,4 @@ def get_inputs():
 
 
 def get_init_inputs():
-    return []
+    return [rows]
