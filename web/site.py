@@ -50,6 +50,8 @@ from web.highlight import Highlighter
 from web.tables import csv_lines
 
 FOLDER = Path(__file__).parent
+MOST_CHARS = 160
+"""Characters of a long command that tables show."""
 JSON, CSV = "application/json", "text/csv; charset=utf-8"
 
 
@@ -211,7 +213,7 @@ def _environment() -> Environment:
         timing_facts=timing_facts,
     )
     environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
-    environment.filters.update(breakable=breakable, figure=figure, share=share, moment=moment)
+    environment.filters.update(breakable=breakable, short=short, figure=figure, share=share, moment=moment)
     return environment
 
 
@@ -226,6 +228,11 @@ def breakable(name: str) -> Markup:
     """A name that a browser may break only after `/` and `_`."""
     parts = re.split(r"(?<=[/_])(?=[^/_])", plain_block(name))
     return Markup("<wbr>").join(escape(part) for part in parts)
+
+
+def short(text: str) -> str:
+    """The beginning of a long text, and an ellipsis. live.js has the same."""
+    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]} …"
 
 
 def path_parts(name: str) -> tuple[str, str]:

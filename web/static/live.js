@@ -94,6 +94,10 @@ function progress(run, evaluated) {
   return made;
 }
 
+function short(text) {
+  return text.length <= 160 ? text : text.slice(0, 160) + " …";
+}
+
 function showRuns(found) {
   const rows = found.map((run) => {
     const row = document.createElement("tr");
@@ -104,7 +108,7 @@ function showRuns(found) {
     cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "k-tallies");
     cell(row, moment(run.started_at), "k-moment", "started");
     cell(row, moment(run.finished_at), "k-moment", "finished");
-    cell(row, run.command, "k-long");
+    cell(row, short(run.command), "k-long");
     return row;
   });
   runs.replaceChildren(...rows);

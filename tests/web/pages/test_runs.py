@@ -61,6 +61,19 @@ def test_a_long_list_comes_in_parts(client: TestClient, store: Store, url: str) 
     assert len(first.rows) == 1 + RUNS and len(shown(client, older).rows) == 2
 
 
+def test_a_long_command_is_shown_in_part_until_it_is_opened(client: TestClient, url: str) -> None:
+    words = ["pipeline.py", *(f"submissions/softmax/number_{number}.py" for number in range(40))]
+    with Store.open(url) as working:
+        working.start_run(words)
+        run = working._run_id
+    short = f"{' '.join(words)[:160]} …"
+    for path in (f"/run/{run}", "/runs", f"/runs/compare?left={stored_run(url)}&right={run}"):
+        found = shown(client, path)
+        assert "details" in found.tags and short in found.text and " ".join(words) in found.text, path
+    live = shown(client, "/live")
+    assert short in live.text and "number_39.py" not in live.text
+
+
 def test_who_broke_comes_first_and_what_is_unchanged_is_counted_alone(client: TestClient, two: tuple[int, int]) -> None:
     left, right = two
     found = shown(client, "/runs/compare", left=left, right=right)
