@@ -1,6 +1,9 @@
 """Hints on failures, one per category."""
 
+import shutil
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.text import Text
 
@@ -14,7 +17,16 @@ def advice(counts: Mapping[Category, int], chosen: str = "") -> list[Text]:
     """
     found = sorted((category for category in counts if CATEGORIES[category].hint), key=lambda each: (-counts[each], each))
     lines = [Text("\nWhat to do", style="bold")] if found else []
+    command = assay_command()
     for category in found:
         lines.append(Text.assemble((f"{category}", "bold"), f" ({counts[category]}): {CATEGORIES[category].hint}"))
-        lines.append(Text(f"    assay list --category {category}{f' {chosen}' if chosen else ''}", style="dim", no_wrap=True))
+        lines.append(Text(f"    {command} list --category {category}{f' {chosen}' if chosen else ''}", style="dim", no_wrap=True))
     return lines
+
+
+def assay_command() -> str:
+    """How to call `assay` from the working folder: by its path beside this Python if a shell would not find its name."""
+    beside = Path(sys.executable).parent / "assay"
+    if shutil.which("assay") or not beside.is_file():
+        return "assay"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)

@@ -50,7 +50,6 @@ def shots(store: Store) -> Iterator[Shot]:
         yield Shot("runs", "/runs/compare?show=all", theme="dark")
     timeline = Timeline(store)
     for name, category, at in (
-        ("evaluation", Category.CPP_COMPILE_ERROR, "h1"),
         ("source", Category.CPP_COMPILE_ERROR, ".marked"),
         ("error", Category.WRONG_VALUES, "img[src*=error]"),
     ):
