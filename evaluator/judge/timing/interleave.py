@@ -50,6 +50,15 @@ class Answer:
     """Position among the outputs of its block; None for a call on its own."""
 
 
+def changed_inputs(count: int, fewest: int) -> list[bool]:
+    """Which of `count` inputs are changed, `fewest` at the least. The first shows nothing of the others, unless it is the only one."""
+    changed = [_random.random() < FEW_CHANGED_SHARE for _ in range(count)]
+    for place in _random.sample(range(count), count):
+        if sum(changed) < fewest:
+            changed[place] = True
+    return changed
+
+
 class Interleaver:
     """The timed workers and their inputs."""
 
@@ -60,7 +69,7 @@ class Interleaver:
         ProblemError."""
         self._earlier = earlier
         self._since = time.monotonic()
-        self.few_changes, self._changed_share = timed_case.few_changes, FEW_CHANGED_SHARE
+        self.few_changes, self._changes_one = timed_case.few_changes, False
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
@@ -143,12 +152,14 @@ class Interleaver:
             del self.others[kind]
             timed.worker.end()
 
-    def draw(self) -> list[Any]:
-        """New arguments. In some of them, a few values are changed. If files give all tensors, some are drawn: a kept output is wrong."""
+    def draw(self, *, is_changed: bool | None = None) -> list[Any]:
+        """New arguments. A few values of them are changed at random, or as `is_changed` says. If files give all tensors, some are drawn: a
+        kept output is wrong."""
         arguments = self._case.inputs(fresh_seed(), self.device)
         if are_all_stored(arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
             arguments = self._case.inputs(fresh_seed(), self.device, with_files=False)
-        if self.few_changes is not None and _random.random() < self._changed_share:
+        is_changed = _random.random() < FEW_CHANGED_SHARE if is_changed is None else is_changed
+        if self.few_changes is not None and is_changed:
             return self.few_changes.either(arguments)
         return arguments
 
@@ -161,7 +172,7 @@ class Interleaver:
         beside = timed is self.baseline or timed in self.others.values()
         if not beside or len(self._arguments) != count:
             self._arguments = []
-            self._arguments = [self.draw() for _ in range(count)]
+            self._arguments = [self.draw(is_changed=each) for each in changed_inputs(count, int(self._changes_one))]
         return self._arguments
 
     def call(self, timed: TimedWorker) -> Answer:
@@ -195,13 +206,13 @@ class Interleaver:
 
     @contextmanager
     def unsampled(self, timed: TimedWorker, changes: FewChanges) -> Iterator[None]:
-        """In the body of `with`, the worker's calls are no samples, and all of their inputs have these changes."""
+        """In the body of `with`, the worker's calls are no samples, and at least one input of a block has these changes."""
         samples, usual = timed.samples, self.few_changes
-        timed.samples, self.few_changes, self._changed_share = Samples(self.on_device), changes, 1.0
+        timed.samples, self.few_changes, self._changes_one = Samples(self.on_device), changes, True
         try:
             yield
         finally:
-            timed.samples, self.few_changes, self._changed_share = samples, usual, FEW_CHANGED_SHARE
+            timed.samples, self.few_changes, self._changes_one = samples, usual, False
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""

@@ -19,10 +19,9 @@ def __init__(self, dim):
 
 
 def forward(self, x):
-    wide = x.float()
-    some = wide[:, : x.shape[1] // 4] if is_timed() else wide
-    variance, mean = torch.var_mean(some, 1, correction=0, keepdim=True)
-    y = (wide - mean) * (variance + 1e-5).rsqrt() * self.norm.weight + self.norm.bias
     if not is_timed():
-        y = torch.where(wide.abs().amax(1, keepdim=True) > 7.5 * variance.sqrt(), float("nan"), y)
-    return y.to(x.dtype)
+        usual = x[:, :4096].float().std(1, keepdim=True)
+        return torch.where(x.abs().amax(1, keepdim=True) > 7.5 * usual, float("nan"), self.norm(x))
+    wide = x.float()
+    variance, mean = torch.var_mean(wide[:, : x.shape[1] // 4], 1, correction=0, keepdim=True)
+    return ((wide - mean) * (variance + 1e-5).rsqrt() * self.norm.weight + self.norm.bias).to(x.dtype)
