@@ -40,7 +40,7 @@ class Ablation:
         """With `own_work`, nothing is left out."""
         self.own_work = own_work
         self._installed = (*installed_folders(), generated_folder())  # torch.compile's code does not count as own
-        self._known = {path for path, _, _ in _own_code(self._installed)}
+        self._known = {file for file, _, _ in _own_code(self._installed)}
         """Files that are loaded before the submission, such as the launch recorder."""
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
@@ -50,8 +50,8 @@ class Ablation:
 
     def seal(self) -> None:
         """Make all own code that is mapped now non-executable. Raises OSError."""
-        for path, start, nbytes in _own_code(self._installed):
-            if path not in self._known:
+        for file, start, nbytes in _own_code(self._installed):
+            if file not in self._known:
                 _protect(start, nbytes, mmap.PROT_READ)
                 self._sealed.append((start, nbytes))
 
@@ -185,13 +185,13 @@ def _operators() -> list[str]:
     return torch._C._dispatch_get_all_op_names()
 
 
-def _own_code(installed: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
-    """Path, start and length in bytes of each executable mapping of a file that is not installed."""
+def _own_code(installed: tuple[str, ...]) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """File (its device and inode), start and length in bytes of each executable mapping of a file that is not installed."""
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
-        addresses, permissions, _, _, _, *path = line.split(maxsplit=5)
+        addresses, permissions, _, device, inode, *path = line.split(maxsplit=5)
         if "x" in permissions and path and is_own(path[0], installed):
             start, end = (int(address, 16) for address in addresses.split("-"))
-            yield path[0], start, end - start
+            yield (device, inode), start, end - start
 
 
 def _protect(start: int, nbytes: int, protection: int) -> None:
