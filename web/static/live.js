@@ -95,7 +95,8 @@ function progress(run, evaluated) {
 }
 
 function short(text) {
-  return text.length <= 160 ? text : text.slice(0, 160) + " …";
+  const letters = Array.from(text);
+  return letters.length <= 160 ? text : letters.slice(0, 160).join("") + " …";
 }
 
 function showRuns(found) {
