@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from evaluator.results.advice import advice
+from evaluator.results.advice import advice, assay_command
 from evaluator.results.category import Category, Status
 from evaluator.results.display.figures import light_text
 from evaluator.results.display.progress import Work, long_work
@@ -121,7 +121,7 @@ class Display:
         if rows:
             self._print(Text(""))
         if total > len(rows):
-            self.say(f"{len(rows)} of {total} are shown; all of them: assay list {chosen} --limit {total}")
+            self.say(f"{len(rows)} of {total} are shown; all of them: {assay_command()} list {chosen} --limit {total}")
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:

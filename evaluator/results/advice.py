@@ -1,5 +1,7 @@
 """Hints on failures, one per category."""
 
+import contextlib
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -26,7 +28,9 @@ def advice(counts: Mapping[Category, int], chosen: str = "") -> list[Text]:
 
 def assay_command() -> str:
     """How to call `assay` from the working folder: by its path beside this Python if a shell would not find its name."""
-    beside = Path(sys.executable).parent / "assay"
-    if shutil.which("assay") or not beside.is_file():
+    path = Path(sys.executable).parent / "assay"
+    if shutil.which("assay") or not path.is_file():
         return "assay"
-    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
+    with contextlib.suppress(OSError, ValueError):
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path) if len(path.parts) > 1 else f"./{path}")

@@ -33,6 +33,8 @@ def test_advice_names_a_command_that_the_shell_finds(installed: Path, tmp_path: 
 def test_elsewhere_it_is_the_whole_path(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     assert assay_command() == str(installed / "assay").removeprefix("/")
+    monkeypatch.chdir(installed)
+    assert assay_command() == "./assay"
     monkeypatch.chdir("/usr")
     assert assay_command() == str(installed / "assay")
 
