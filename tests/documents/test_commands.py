@@ -53,7 +53,6 @@ PLACEHOLDERS = {
     "FILE": "leaky_relu/mine.py",
     "FILE.png": "plot.png",
     "--db sqlite:///FILE": "--db sqlite:///large.db",
-    "--json FILE": "--json figures.json",
     "--problem NAME": "--problem leaky_relu",
     "new NAME": "new made",
     "submissions/NAME": "submissions/rms_norm_fp8",
@@ -67,7 +66,6 @@ PLACEHOLDERS = {
     "show 12": "show 1",
     "${fpath[1]}/": "",
     "KB ANSWERS": "KernelBench/KernelBench answers",
-    "--rungs NAMES": '--rungs "reduction 16"',
     "--responses DIR": "--responses submissions/responses",
     "/tmp/": "",
 }
@@ -76,7 +74,6 @@ LESS = {
     r"problems check --dtype": "problems check softmax --dtype",
     r"check --reference KernelBench": "check 25 --reference KernelBench",
     r"reference new made$": "reference new made --reference mine",
-    r"cuda --all-cases": "cuda --all-cases softmax",
     r"(check geglu .*) --all-cases": r"\1",
     r"--case 4096": "--case small",
     r"--repetitions 20 --budget \d+": "--repetitions 1 --budget 1",
