@@ -10,6 +10,7 @@ from db.__main__ import main
 from db.foreign import import_kernelbench
 from db.output.show_correctness import rounds_section
 from db.store import Store
+from evaluator.results.advice import assay_command
 from evaluator.results.category import Category
 from evaluator.results.display.table import Table
 from tests.db.samples import environment, full_evidence, result
@@ -122,7 +123,7 @@ def test_a_failures_hint_stands_below_once_with_the_command_that_lists_it(
     lines = told(capsys, filled, "failures", "--problem", PROBLEMS[0]).split("What to do\n")[1].splitlines()
     assert lines[2].startswith("wrong_values (2): Look at the first wrong index")
     command = lines[3].split()
-    assert command[:4] == ["assay", "list", "--category", "wrong_values"]
+    assert command[:4] == [assay_command(), "list", "--category", "wrong_values"]
     assert main(command[1:]) == 0
     listed = capsys.readouterr().out.splitlines()[1:]
     assert len(listed) == 2 and all("wrong_values" in line and PROBLEMS[0] in line for line in listed)
