@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.errors.constant_factor import FactorFit
-from evaluator.judge.correctness.errors.variants import activations, products, rounding, statistics
+from evaluator.judge.correctness.errors.variants import activations, ends, products, rounding, statistics
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
 from evaluator.judge.correctness.errors.variants.overflows import overflows
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
@@ -27,7 +27,9 @@ from evaluator.worker.structure import tensors_of
 MOST_ELEMENTS = 1 << 26
 """Maximum number of elements of all outputs. For more, nothing is tried."""
 MOST_INPUT_ELEMENTS = 1 << 27
-MOST_VARIANTS = 24
+MOST_VARIANTS = 32
+LEAST_ELEMENTS = 8
+"""Minimum number of elements of an output that is compared with near variants: fewer may equal one by chance."""
 BUDGET_S = 10.0
 """No further variant begins after this time, in seconds."""
 CLOSER = 20.0
@@ -40,7 +42,7 @@ CHUNK_ELEMENTS = 1 << 24
 
 SMALL: tuple[Family, ...] = (
     *(activations.gelu_forms, statistics.variances, statistics.epsilons),
-    *(overflows, rounding.narrow_products, rounding.exponentials, rounding.narrow_inputs),
+    *(overflows, rounding.narrow_products, rounding.exponentials, rounding.narrow_inputs, ends.left_out),
 )
 """Families whose variants mostly differ little from the right answer."""
 LARGE: tuple[Family, ...] = (
@@ -140,8 +142,9 @@ class _Search:
 
     def cause(self, families: Sequence[Family] = ()) -> str:
         """Describe what `wrong` equals. families: those to try; all if empty."""
-        small = self._distance.largest <= SMALL_ERROR
-        for family in families or ((*SMALL, *LARGE) if small else (*LARGE, *SMALL)):
+        small = SMALL if self._wrong.numel() >= LEAST_ELEMENTS else ()
+        tried = (*small, *LARGE) if self._distance.largest <= SMALL_ERROR else (*LARGE, *small)
+        for family in families or tried:
             if found := self._equal(family):
                 return found
         return "" if families else self._factor()

@@ -117,6 +117,18 @@ FORMS: dict[str, tuple[nn.Module | Forward, torch.Tensor, Forward]] = {
     ),
     "rounded to bfloat16": (LINEAR, X, lambda x: functional.linear(x.bfloat16().double(), LINEAR.weight.bfloat16().double(), LINEAR.bias)),
     "rounded to float16": (LINEAR, X, lambda x: functional.linear(x.half().double(), LINEAR.weight.half().double(), LINEAR.bias)),
+    "the last of 40 elements left out of sum": (lambda x: x.sum(-1), X, lambda x: x[..., :-1].sum(-1)),
+    "the first of 40 elements left out of mean": (lambda x: x.mean(dim=2), X, lambda x: x[..., 1:].sum(2) / 40),
+    "the last of 6 elements left out of sum": (lambda x: x.sum(0), X, lambda x: x[:-1].sum(0)),
+    "the last of 1200 elements left out of mean": (lambda x: x / x.mean(), X, lambda x: x / (x.flatten()[:-1].sum() / 1200)),
+    "the last 8 of 40 elements left out of linear": (LINEAR, X, lambda x: x[..., :32] @ LINEAR.weight[:, :32].T + LINEAR.bias),
+    "the last 6 of 70 elements left out of matmul": (
+        lambda x: x.view(1, -1)[:, :70] @ x.view(-1)[:700].view(70, 10),
+        X,
+        lambda x: x.view(1, -1)[:, :64] @ x.view(-1)[:640].view(64, 10),
+    ),
+    "the last of 1200 elements left out of sum": (lambda x: x + x.sum(), X, lambda x: x + x.flatten()[:-1].sum()),
+    "a sum in place of a mean ": (lambda x: x[0, 0, 0].sum(0) + x.mean(-1), X, lambda x: x[0, 0, 0].sum(0) + x.sum(-1)),
     "loss reduced by sum": (lambda x: functional.mse_loss(x, x + 1), X, lambda x: functional.mse_loss(x, x + 1, reduction="sum")),
 }
 """Words of what is said, after a reference, inputs, and what was computed in the reference's place."""
@@ -261,3 +273,10 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_integers_have_no_approximations() -> None:
     assert told(lambda x: x.argmax(-1), X.argmin(-1), X) == ""
+
+
+def test_a_lone_number_equals_no_near_variant_by_chance() -> None:
+    right = X.double().mean()
+    for seed in range(300):
+        error = 1e-3 * float(torch.randn((), generator=torch.Generator().manual_seed(seed)))
+        assert not told(torch.mean, right * (1 + error), X)
