@@ -116,7 +116,8 @@ def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool
 def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal["cpu", "cuda"]) -> str:
     if figures.nonfinite_mismatch:
         return f"{figures.nonfinite_mismatch} are NaN or infinite where the right values are finite, or the reverse"
-    if category is Category.PRECISION_LOSS or figures.max_error <= ROUNDING_ERROR:
+    is_small = figures.max_error <= ROUNDING_ERROR and category is not Category.UNWRITTEN_OUTPUT
+    if category is Category.PRECISION_LOSS or is_small:
         if "number of" in figures.likeness:
             return "the output was rounded to half precision on its way"
         if "times what" in figures.likeness:

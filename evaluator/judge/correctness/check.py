@@ -85,7 +85,7 @@ def judge_values(
     unwritten = comparisons[number].unwritten
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
-        message = f"{unwritten} elements were never written: {message}"
+        message = f"{unwritten} {'element was' if unwritten == 1 else 'elements were'} never written: {message}"
     return Judgement(category, message, figures, informative)
 
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.rules.output_rules import SUSPICIONS
+from evaluator.diagnosis.rules.output_rules import SUSPICIONS, suspicions
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import known_cause
@@ -15,7 +15,7 @@ from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ParametersEvidence, RoundEvidence, ShapeEvidence
+from evaluator.results.evidence import ErrorFigures, Evidence, ParametersEvidence, RoundEvidence, ShapeEvidence
 from tests.diagnosis.evidence import CPU, Rule, check, failed, passed
 
 WRONG_ELSEWHERE = ShapeEvidence(
@@ -170,6 +170,17 @@ def test_a_tail_of_values_that_are_merely_wrong_was_computed() -> None:
 )
 def test_likeness(answer: torch.Tensor, words: str) -> None:
     assert words in message(answer)
+
+
+def test_few_elements_that_are_never_written_are_blamed_on_no_rounding() -> None:
+    figures = ErrorFigures(
+        output="", elements=1000, wrong=1, max_error=2e-3, rms_error=1e-4, tolerance=4e-5, reference_error=0.0, pattern="isolated"
+    )
+    unwritten, rounded = (
+        suspicions(RoundEvidence(index=0, seed=1, passed=False, category=category, outputs=(figures,)), "cpu")
+        for category in (Category.UNWRITTEN_OUTPUT, Category.WRONG_VALUES)
+    )
+    assert not unwritten and rounded[0].startswith("possible causes: half precision")
 
 
 def test_right_values_that_are_half_precision_numbers_themselves_say_nothing() -> None:

@@ -73,7 +73,7 @@ def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path)
     assert (result.status, result.category, result.evidence.generalises) == (Status.CORRECT, Category.OK, "no"), result.message
     odd, three_quarters, batch = result.evidence.shapes
     assert (odd.right, three_quarters.right, batch.right) == (True, True, False)
-    assert batch.category is Category.UNWRITTEN_OUTPUT and "1 elements were never written" in batch.message
+    assert batch.category is Category.UNWRITTEN_OUTPUT and "1 element was never written" in batch.message
 
 
 def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: Judge, scale: Path) -> None:
