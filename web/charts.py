@@ -200,7 +200,7 @@ def samples(timing: TimingEvidence) -> Figure:
     axes: Any = figure.add_subplot()
     found = sides(timing)
     for (name, side), colour in zip(found, _COLOURS, strict=False):
-        draw_side(axes, _label(name), side, colour, timing.statistic)
+        draw_side(axes, _label(name), side, colour, timing)
     in_time = any(side.at_s for _, side in found)
     axes.set_xlabel("s since the timing began" if in_time else "call")
     axes.set_ylabel("ms")

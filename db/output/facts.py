@@ -57,6 +57,14 @@ def _protocol_text(name: str | None) -> str | None:
     return f"{name}: {DESCRIPTIONS[name]}" if name in DESCRIPTIONS else name
 
 
+def _statistic_text(timing: TimingEvidence) -> str | None:
+    if timing.of_baselines == "median":
+        return None
+    if timing.statistic == timing.of_baselines:
+        return "the lower quartile of its samples"
+    return "the median of the submission's samples, since its other processes compute; the lower quartile of the baseline's"
+
+
 def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     """What a time measures, how the timing went, and what was added to it; None for facts that don't apply."""
     cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
@@ -69,7 +77,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     facts: dict[str, object] = {
         "protocol": _protocol_text(timing.protocol),
         "not timed as requested": timing.fallback or None,
-        "a side's time": "the lower quartile of its samples" if timing.statistic == "lower_quartile" else None,
+        "a side's time": _statistic_text(timing),
         "ended": _ending_text(timing) if timing.stop else None,
         "host time to launch a call, not included": _host_text(timing),
         "subtracted from each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, the time of its events"
@@ -124,13 +132,13 @@ def parameters_facts(parameters: ParametersEvidence) -> dict[str, object]:
 
 
 def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:
-    """Whether the device was undisturbed during the timing; None for facts that don't apply."""
-    shared = {True: "yes", False: "no", None: "not known"}[conditions.shared]
+    """Whether the device was undisturbed during the timing; None for facts that are unknown."""
+    shared = {True: "yes", False: "no", None: None}[conditions.shared]
     first = None
     if conditions.first_runtime_ms is not None:
         first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
-    throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
-    crowded = "not known" if conditions.crowded is None else percent(conditions.crowded)
+    throttled = None if conditions.throttled is None else conditions.throttled or "no"
+    crowded = None if conditions.crowded is None else percent(conditions.crowded)
     slow = "too slow to be subtracted" if conditions.slow_requests else None
     found: dict[str, object] = {"shared": shared, "clock lowered": throttled, "waits for CPU cores": crowded, "empty requests": slow}
     return found | {"timed twice; first time": first}

@@ -7,7 +7,6 @@ from typing import Any
 from db.error import StoreError
 from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import DeviceState, TimingEvidence, TimingSide
-from evaluator.results.evidence.timing import Statistic
 from evaluator.results.result import Result
 
 FORMATS = (".png", ".svg")
@@ -42,7 +41,7 @@ def times_figure(result: Result) -> Any:
     figure = Figure(figsize=(9.6, 6.4 if states else 4.8), layout="constrained")
     rows = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1)) if states else [figure.subplots()]
     for (name, side), colour in zip(sides(timing), COLOURS, strict=False):
-        draw_side(rows[0], name, side, colour, timing.statistic)
+        draw_side(rows[0], name, side, colour, timing)
     rows[0].set_ylabel("time of a call in ms")
     rows[0].set_yscale("log")
     rows[0].legend(loc="best", fontsize="small")
@@ -60,9 +59,9 @@ def sides(timing: TimingEvidence) -> list[tuple[str, TimingSide]]:
     return [("submission", timing.candidate), ("baseline", timing.baseline), *others, *alone]
 
 
-def draw_side(axes: Any, name: str, side: TimingSide, colour: str, statistic: Statistic) -> None:
+def draw_side(axes: Any, name: str, side: TimingSide, colour: str, timing: TimingEvidence) -> None:
     """Draw samples as dots, those far off as crosses, and the side's time as a line. Without recorded times, over their order."""
-    time_ms = side.figure_ms(statistic)
+    time_ms = side.figure_ms(timing.statistic if side is timing.candidate else timing.of_baselines)
     at_s = side.at_s if len(side.at_s) == len(side.samples_ms) else tuple(float(number) for number in range(len(side.samples_ms)))
     far = set(side.outliers)
     usual = [number for number in range(len(at_s)) if number not in far]

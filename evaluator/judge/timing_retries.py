@@ -227,8 +227,8 @@ class TimingRetries:
             watch = watch_of(self._task.context.device)
             if watch is None:
                 timing = take_time(replace(options, cores=self._task.context.cores))
-                if timing.has_slow_requests or self._evidence_builder.evidence.conditions is not None:
-                    self._evidence_builder.note(conditions=ConditionsEvidence(slow_requests=timing.has_slow_requests))
+                conditions = ConditionsEvidence(slow_requests=timing.has_slow_requests, crowded=timing.longest_wait)
+                self._evidence_builder.note(conditions=conditions)
             else:
                 try:
                     pid = baseline.channel.peer_pid

@@ -125,7 +125,7 @@ class Result(Record):
         timing, runtime_ms = self.evidence.timing, self.runtime_ms
         # The others are timed in one case only, so they don't count with several workloads.
         sides = timing.others if timing and not timing.workloads else {}
-        others = {kind: side.figure_ms(timing.statistic) for kind, side in sides.items()} if timing else {}
+        others = {kind: side.figure_ms(timing.of_baselines) for kind, side in sides.items()} if timing else {}
         return {"eager": (self.baseline_ms, self.speedup)} | {kind: (time_ms, time_ms / runtime_ms) for kind, time_ms in others.items()}
 
     @property

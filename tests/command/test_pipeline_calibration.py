@@ -28,4 +28,3 @@ def test_a_run_holds_times_against_the_stored_calibration(tmp_path: Path) -> Non
     assert light.light_ms == pytest.approx(2 * 16**3 / 1e6 * 1e3)
     assert record["speed_of_light"] == pytest.approx(light.light_ms / record["runtime_ms"])
     assert record["baseline_speed_of_light"] == pytest.approx(light.light_ms / record["baseline_ms"])
-    assert record["disturbed"] == ""

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import pytest
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.device.cpu_contention import OWN, CpuContention
+from evaluator.judge.device.cpu_affinity import judge_core
+from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
 from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
 from evaluator.judge.timing.baseline_alone import BaselineAlone
@@ -25,10 +27,12 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
+from tests.judge.device.test_cpu_affinity import LAST
 from tests.judge.sources import SOFTMAX
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 HOT, CALM, IDLE = 0x40, 0x4, 0x1
+JUDGES = list(judge_core([LAST]))
 
 
 class EnoughProcessors(CpuContention):
@@ -154,6 +158,7 @@ def contradicted(monkeypatch: pytest.MonkeyPatch, *late: Late) -> list[float]:
         return found
 
     monkeypatch.setattr(TimingRun, "run", contradicting)
+    monkeypatch.setattr("evaluator.judge.timing.run.CpuContention", EnoughProcessors)
     return taken
 
 
@@ -224,11 +229,27 @@ def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge:
 def test_a_timing_on_a_cpu_with_slow_requests_is_repeated_once(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: bool) -> None:
     slow = iter([True, second])
     monkeypatch.setattr(BaselineAlone, "blank", lambda *_, **__: Blank(0.0, next(slow)))
+    monkeypatch.setattr("evaluator.judge.timing.run.CpuContention", EnoughProcessors)
     result = judge(SOFTMAX)
     conditions = result.evidence.conditions
     assert conditions is not None and conditions.repeated and conditions.disturbed is second
     remark = "empty requests took too long beside its calls, in a second timing too"
     assert result.summary()["disturbed"] == (remark if second else "") and next(slow, None) is None
+
+
+@pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not count how long a thread waits for a core")
+def test_a_crowded_cpu_is_marked(judge: Judge, context: JudgeContext) -> None:
+    spin = f"import os\nos.sched_setaffinity(0, {JUDGES})\nwhile True: pass"
+    crowd = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(4)]
+    try:
+        result = judge(SOFTMAX, context=replace(context, cores=(LAST,)))
+    finally:
+        for process in crowd:
+            process.kill()
+            process.wait()
+    conditions = result.evidence.conditions
+    assert conditions is not None and conditions.is_crowded, conditions
+    assert "there were too few CPU cores" in result.summary()["disturbed"]
 
 
 def failing(error: Exception) -> Callable[..., None]:

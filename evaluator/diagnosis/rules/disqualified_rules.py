@@ -75,7 +75,7 @@ def deferred_work(evidence: Evidence) -> Verdict | None:
     An output that is only slow to copy, because of its layout, is charged for that instead.
     """
     timing = evidence.timing
-    if timing is None or timing.alone is None or not timing.deferred_ms or _with_others(evidence):
+    if timing is None or timing.alone is None or not timing.deferred_ms or _with_others(evidence, timing):
         return None
     if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
         return None
@@ -108,9 +108,10 @@ def work_in_background(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.DEFERRED_WORK, message)
 
 
-def _with_others(evidence: Evidence) -> bool:
-    """Whether other work lengthens the judge's clock. Then the extra time is charged, but does not disqualify."""
-    return evidence.conditions is not None and evidence.conditions.others_in_clock
+def _with_others(evidence: Evidence, timing: TimingEvidence) -> bool:
+    """Whether other work lengthens the judge's clock on a GPU. Then the extra time is charged, but does not disqualify. On a CPU the rules
+    need CPU time, which other work does not lengthen."""
+    return timing.clock == "cuda_event" and evidence.conditions is not None and evidence.conditions.others_in_clock
 
 
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
@@ -128,7 +129,7 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
         calls = timing.unflushed + timing.unflushed_bursts
         message = f"the worker skipped the required flush of the L2 cache before {calls} calls"
         return Verdict(Category.TIMING_TAMPERING, message)
-    if _with_others(evidence):
+    if _with_others(evidence, timing):
         return None
     claimed_ms = timing.candidate.median_ms
     if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):

@@ -13,7 +13,7 @@ from evaluator.judge.timing.statistics.samples import quartiles
 from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
-from evaluator.results.evidence.timing import is_slower
+from evaluator.results.evidence.timing import Statistic, is_slower
 
 BLOCKS = 16
 BRIEF_BLOCKS = 4
@@ -81,8 +81,8 @@ class BaselineAlone:
         blank = host_blank(self._interleaver.host_blanks(alone), short_ms * length, waits_ms)
         return Blank(blank.ms / length, blank.is_slow)
 
-    def others(self, blank_ms: float) -> dict[str, TimingSide]:
-        """The extra baselines. If one is clearly faster without the candidate, that time counts."""
+    def others(self, blank_ms: float, statistic: Statistic | None) -> dict[str, TimingSide]:
+        """The extra baselines. If one is clearly faster without the candidate (is_slower), that time counts."""
         candidate = self._interleaver.candidate.summary(blank_ms)
         found: dict[str, TimingSide] = {}
         for kind, timed in tuple(self._interleaver.others.items()):
@@ -91,7 +91,7 @@ class BaselineAlone:
                 for _ in self._blocks(alone, BLOCKS):
                     pass
                 beside, without = timed.summary(blank_ms), alone.summary(blank_ms)
-                found[kind] = without if is_slower(beside, without, candidate) else beside
+                found[kind] = without if is_slower(beside, without, candidate, statistic) else beside
         return found
 
     def _blocks(self, alone: TimedWorker, most: int) -> Iterator[list[Answer]]:

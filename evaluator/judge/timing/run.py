@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.cross_check import compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
@@ -25,7 +26,7 @@ from evaluator.judge.timing.cpu.judge_place import JudgePlace
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.timing.statistics.speedup import interval
-from evaluator.judge.timing.statistics.statistic_choice import statistic_of, usual_statistic
+from evaluator.judge.timing.statistics.statistic_choice import statistics_of, usual_statistic
 from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
@@ -143,6 +144,7 @@ class TimingRun:
         gated_calls, beside = self._beside.gated_calls, self._beside
         with self._spending("baseline alone"):
             baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
+            contention = CpuContention(filter(None, [interleaver.baseline.worker.channel.peer_pid]))
             alone = baseline_alone.run(gated_calls, brief=self._options.is_brief)
             blank = baseline_alone.blank(alone, one_core=len(cores) == 1)
             blank_ms = blank.ms
@@ -150,13 +152,15 @@ class TimingRun:
         in_a_row = len(gated_calls.places) if gated_calls else 0
         gated, in_block = candidate.is_gated, interleaver.length
         timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
-        statistic = statistic_of(timing, cores, beside.elsewhere_ms, interleaver.length)
+        statistic, of_baselines = statistics_of(timing, cores, beside.elsewhere_ms, interleaver.length)
+        timing = timing.model_copy(update={"statistic": statistic, "baseline_statistic": of_baselines})
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,
             "unflushed": candidate.samples.unflushed,
             "unflushed_bursts": candidate.samples.unflushed_bursts,
             "slow_requests": blank.is_slow,
+            "waiting": None if self._on_device else contention.share(),
             "protocol": self._options.protocol.name,
             "cores": tuple(cores),
             "strayed": beside.strayed,
@@ -165,11 +169,15 @@ class TimingRun:
             "warm_up_calls": beside.warmed.calls,
             "steady": beside.warmed.steady,
             "stop": beside.stop,
-            "statistic": statistic,
             "interval": interval(
-                candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed, statistic=statistic
+                candidate.samples_ms(blank_ms),
+                baseline_ms,
+                interleaver.blocks,
+                paired=not timing.disturbed,
+                statistic=statistic,
+                of_baseline=timing.of_baselines,
             ),
-            "others": baseline_alone.others(blank_ms),
+            "others": baseline_alone.others(blank_ms, of_baselines),
             "failed_baselines": interleaver.left_out,
         }
         return timing.model_copy(update=observed)

@@ -88,7 +88,8 @@ class ConditionsEvidence(Record):
     throttled: str | None = None
     """Reasons for a lowered clock (heat, power supply, a fault), separated by commas; None if unknown."""
     crowded: float | None = None
-    """Share of the time that the judge, or the baseline's worker, waited for a CPU core; None if unknown."""
+    """Share of the time that the judge, or the baseline's worker, waited for a CPU core; on a CPU, of the baseline's time alone. None if
+    unknown."""
     slow_requests: bool = False
     """Whether the judge's requests were too slow on a CPU (`TimingEvidence.slow_requests`). False in older records."""
     repeated: bool = False
@@ -104,7 +105,7 @@ class ConditionsEvidence(Record):
 
     @property
     def others_in_clock(self) -> bool:
-        """Whether other work, on the device or the CPU, may lengthen the judge's times. Then its clock must not disqualify."""
+        """Whether other work, on a GPU or beside it, may lengthen the judge's times. Then its clock must not disqualify on a GPU."""
         return bool(self.shared) or self.is_crowded
 
     @property

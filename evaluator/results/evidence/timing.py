@@ -14,7 +14,7 @@ DISTURBED_SHARE = 0.1
 """If the baseline is slower by more than this share beside the submission than alone, its time alone counts."""
 
 Statistic: TypeAlias = Literal["median", "lower_quartile"]
-"""The statistic of its samples that is a side's time; the same for both sides."""
+"""The statistic of its samples that is a side's time."""
 
 
 class TimingSide(Record):
@@ -136,7 +136,9 @@ class TimingEvidence(Record):
     """Single calls and bursts of the judge's clock without their flush, which are therefore not samples."""
 
     statistic: Statistic = "median"
-    """The statistic that is a side's time (evaluator.judge.timing.statistics.statistic_choice). The median in older records."""
+    """The statistic that is the submission's time (evaluator.judge.timing.statistics.statistic_choice). The median in older records."""
+    baseline_statistic: Statistic | None = None
+    """The statistic that is a baseline's time, if it is not the submission's."""
     protocol: str | None = None
     """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""
@@ -148,6 +150,9 @@ class TimingEvidence(Record):
     slow_requests: bool = False
     """Whether, on a CPU, even the fastest empty request took too long to be subtracted (evaluator.judge.timing.host_blank). Then other load
     lengthens all times, or calls are too short. False in older records."""
+    waiting: float | None = None
+    """On a CPU, the share of the baseline's time alone that its worker, or the judge, waited for a CPU core. None if unknown, and in older
+    records."""
     calls_in_block: int = 1
     """Calls per request."""
     blocks: int = 0
@@ -170,6 +175,12 @@ class TimingEvidence(Record):
 
     workloads: tuple["WorkloadEvidence", ...] = ()
     """All workloads that count, this timing's first; empty if the problem is judged in one case."""
+
+    @property
+    def longest_wait(self) -> float | None:
+        """The largest `waiting` of this timing and its workloads; None if unknown."""
+        shares = [self.waiting, *(each.timing.waiting for each in self.workloads[1:] if each.timing)]
+        return max((share for share in shares if share is not None), default=None)
 
     @property
     def ratio(self) -> float:
@@ -212,7 +223,12 @@ class TimingEvidence(Record):
     @property
     def baseline_ms(self) -> float:
         """The baseline's time per call."""
-        return self.counted_baseline.figure_ms(self.statistic)
+        return self.counted_baseline.figure_ms(self.of_baselines)
+
+    @property
+    def of_baselines(self) -> Statistic:
+        """The statistic that is a baseline's time."""
+        return self.baseline_statistic or self.statistic
 
     @property
     def counted_baseline(self) -> TimingSide:
@@ -222,7 +238,7 @@ class TimingEvidence(Record):
     @property
     def disturbed(self) -> bool:
         """Whether the baseline was slower beside the submission than alone (is_slower)."""
-        return self.alone is not None and is_slower(self.baseline, self.alone, self.candidate)
+        return self.alone is not None and is_slower(self.baseline, self.alone, self.candidate, self.baseline_statistic)
 
 
 class WorkloadEvidence(Record):
@@ -257,9 +273,15 @@ def _shortened(side: TimingSide) -> TimingSide:
     return TimingSide(**{name: getattr(side, name) for name in kept})
 
 
-def is_slower(beside: TimingSide, alone: TimingSide, candidate: TimingSide) -> bool:
-    """Whether a baseline was slower beside the submission than alone: by 10 % in the median, and with disjoint quartile ranges, or in a
-    part of its calls. Other load on the machine would lengthen a part of the submission's calls too."""
+def is_slower(beside: TimingSide, alone: TimingSide, candidate: TimingSide, statistic: Statistic | None) -> bool:
+    """Whether a baseline was slower beside the submission than alone, by 10 % in the median.
+
+    The quartile ranges must also be disjoint, or only a part of the calls was slower. Other load on the machine would lengthen a part of
+    the submission's calls too. statistic: the baseline's, if it is not the submission's. Then lower quartiles alone are compared: other
+    load lengthens calls, and never shortens them.
+    """
+    if statistic == "lower_quartile":
+        return beside.lower_quartile_ms > (1 + DISTURBED_SHARE) * alone.lower_quartile_ms
     if beside.median_ms <= (1 + DISTURBED_SHARE) * alone.median_ms:
         return False
     is_apart = beside.lower_quartile_ms > alone.upper_quartile_ms

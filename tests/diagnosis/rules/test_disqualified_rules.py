@@ -96,6 +96,11 @@ RULES: dict[str, Rule] = {
         Category.OK,
         "",
     ),
+    "answers that are late by CPU time, whoever had the processors": (
+        {**CPU, "timing": timing(0.005, None, late_ms=7.0), "conditions": ConditionsEvidence(crowded=0.5)},
+        Category.DEFERRED_WORK,
+        "",
+    ),
     "a flush that was left out on a device on which others were": (
         {**GPU, "timing": timing().model_copy(update={"unflushed": 2}), "conditions": ConditionsEvidence(shared=True)},
         Category.TIMING_TAMPERING,

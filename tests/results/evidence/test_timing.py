@@ -43,3 +43,19 @@ def test_a_baseline_that_the_candidate_disturbed(
     timing = evidence(baseline, alone, candidate)
     assert timing.disturbed is disturbed
     assert timing.baseline_ms == pytest.approx(baseline_ms)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "alone", "disturbed", "baseline_ms"),
+    [
+        (side(1.8, 1.9, 2.0), side(0.2, 1.83, 1.84), True, 0.2),  # other load lengthened most calls, alone too
+        (side(0.2, 1.9, 2.0), side(0.3, 1.0, 2.0), False, 0.2),
+        (side(0.21, 1.9, 2.0), side(0.2, 0.3, 0.4), False, 0.21),  # less than a tenth
+    ],
+)
+def test_beside_other_processes_of_a_submission_lower_quartiles_of_the_baseline_count(
+    baseline: TimingSide, alone: TimingSide, disturbed: bool, baseline_ms: float
+) -> None:
+    timing = evidence(baseline, alone).model_copy(update={"baseline_statistic": "lower_quartile"})
+    assert timing.statistic == "median" and timing.disturbed is disturbed
+    assert timing.baseline_ms == pytest.approx(baseline_ms) and timing.ratio == pytest.approx(baseline_ms)

@@ -32,20 +32,26 @@ def speedup_of(runtime_ms: float | None, baseline_ms: float | None) -> float | N
 
 
 def interval(
-    candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True, statistic: Statistic = "median"
+    candidate_ms: Sequence[float],
+    baseline_ms: Sequence[float],
+    blocks: int,
+    *,
+    paired: bool = True,
+    statistic: Statistic = "median",
+    of_baseline: Statistic = "median",
 ) -> tuple[float, float]:
-    """The 95 % confidence interval of the speedup: this statistic of the baseline's samples divided by the candidate's.
+    """The 95 % confidence interval of the speedup: the statistic of the baseline's samples divided by that of the candidate's.
 
     Samples are in the order of their blocks, with equally many in each. Unpaired, each of the baseline's samples is a block of its own.
     """
     generator = np.random.default_rng()
     candidate = _in_blocks(candidate_ms, blocks)
     baseline = _in_blocks(baseline_ms, blocks if paired else len(baseline_ms))
-    share = SHARES[statistic]
-    ratio = float(_quantile(baseline, share) / _quantile(candidate, share))
+    share, share_of_baseline = SHARES[statistic], SHARES[of_baseline]
+    ratio = float(_quantile(baseline, share_of_baseline) / _quantile(candidate, share))
     drawn, shrink = _draw(candidate, generator)
-    of_baseline, shrink_baseline = (drawn, shrink) if paired else _draw(baseline, generator)
-    ratios = _resampled(baseline, of_baseline, generator, share) / _resampled(candidate, drawn, generator, share)
+    drawn_of_baseline, shrink_baseline = (drawn, shrink) if paired else _draw(baseline, generator)
+    ratios = _resampled(baseline, drawn_of_baseline, generator, share_of_baseline) / _resampled(candidate, drawn, generator, share)
     low, high = np.quantile(np.log(ratios / ratio), ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
     scale = max(shrink, shrink_baseline)
     return ratio * float(np.exp(min(low, 0.0) * scale)), ratio * float(np.exp(max(high, 0.0) * scale))

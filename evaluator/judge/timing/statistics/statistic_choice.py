@@ -4,6 +4,9 @@ Other programs lengthen samples on a CPU, and never shorten them. So the lower q
 But a submission that defers the work of every third call would have a low quartile and an honest median. On one core, the operating
 system's CPU time shows this: a call takes at least as long as its process computes. A call that waits much longer than the baseline's may
 wait for an uncounted process: the operating system forgets the CPU time of a child that no process waits for.
+
+Other processes of a submission may also lengthen the baseline's samples, but not shorten them. If they compute, the baseline's time is its
+lower quartile.
 """
 
 import statistics
@@ -28,11 +31,18 @@ def usual_statistic(cores: Collection[int]) -> Statistic:
     return "lower_quartile" if len(cores) == 1 else "median"
 
 
-def statistic_of(timing: TimingEvidence, cores: Collection[int], elsewhere_ms: float, in_block: int) -> Statistic:
-    """The statistic of both sides. elsewhere_ms: CPU time of the candidate's other processes during its timing blocks. in_block: calls per
-    timing block."""
+def statistics_of(timing: TimingEvidence, cores: Collection[int], elsewhere_ms: float, in_block: int) -> tuple[Statistic, Statistic | None]:
+    """The candidate's statistic, and the baseline's if it is another. elsewhere_ms: CPU time of the candidate's other processes during the
+    timing blocks. in_block: calls per timing block."""
     candidate = timing.candidate
-    if not candidate.busy_ms or elsewhere_ms > ELSEWHERE_SHARE * in_block * sum(candidate.busy_ms):
+    if candidate.busy_ms and elsewhere_ms > ELSEWHERE_SHARE * in_block * sum(candidate.busy_ms):
+        return "median", "lower_quartile"
+    return _statistic_of(timing, cores, in_block), None
+
+
+def _statistic_of(timing: TimingEvidence, cores: Collection[int], in_block: int) -> Statistic:
+    candidate = timing.candidate
+    if not candidate.busy_ms:
         return "median"
     if _waits_ms(candidate) > _usual_wait_ms(timing) + max(WAITING_SHARE * candidate.median_ms, WAITING_MS / in_block):
         return "median"
