@@ -2,6 +2,8 @@
 
 from html.parser import HTMLParser
 
+from fastapi.testclient import TestClient
+
 VOID = {"meta", "link", "input", "img", "source", "br", "wbr"}
 
 
@@ -42,3 +44,10 @@ class Seen(HTMLParser):
     def column(self, number: int) -> list[str]:
         """Texts of a column of the first table, its head left out."""
         return [row[number].strip() for row in self.rows[1:] if len(row) > number]
+
+
+def seen(client: TestClient, path: str) -> Seen:
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.text)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Seen(answer.text)

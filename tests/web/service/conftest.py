@@ -93,3 +93,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 def tokens(store: Store) -> Callable[..., str]:
     """Makes tokens."""
     return lambda author, *scopes, **limits: make(store, author, scopes, **limits)
+
+
+def code_of(answer: Any) -> tuple[int, str]:
+    assert set(answer.json()) == {"error"} and set(answer.json()["error"]) == {"code", "message", "details"}, answer.text
+    return answer.status_code, answer.json()["error"]["code"]
