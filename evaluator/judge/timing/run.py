@@ -175,7 +175,7 @@ class TimingRun:
                 interleaver.blocks,
                 paired=not timing.disturbed,
                 statistic=statistic,
-                of_baseline=timing.of_baselines,
+                of_baseline=of_baselines,
             ),
             "others": baseline_alone.others(blank_ms, of_baselines),
             "failed_baselines": interleaver.left_out,

@@ -58,6 +58,4 @@ class StoppingCriterion:
         self._asked_at = self._interleaver.blocks
         blank_ms = EVENTS_MS if self._interleaver.on_device else 0.0
         candidate_ms, baseline_ms = (timed.samples_ms(blank_ms) for timed in (self._interleaver.candidate, self._interleaver.baseline))
-        return is_narrow(
-            interval(candidate_ms, baseline_ms, self._interleaver.blocks, statistic=self._statistic, of_baseline=self._statistic)
-        )
+        return is_narrow(interval(candidate_ms, baseline_ms, self._interleaver.blocks, statistic=self._statistic))

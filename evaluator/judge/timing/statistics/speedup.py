@@ -38,16 +38,17 @@ def interval(
     *,
     paired: bool = True,
     statistic: Statistic = "median",
-    of_baseline: Statistic = "median",
+    of_baseline: Statistic | None = None,
 ) -> tuple[float, float]:
     """The 95 % confidence interval of the speedup: the statistic of the baseline's samples divided by that of the candidate's.
+    of_baseline: the baseline's statistic, if it is another.
 
     Samples are in the order of their blocks, with equally many in each. Unpaired, each of the baseline's samples is a block of its own.
     """
     generator = np.random.default_rng()
     candidate = _in_blocks(candidate_ms, blocks)
     baseline = _in_blocks(baseline_ms, blocks if paired else len(baseline_ms))
-    share, share_of_baseline = SHARES[statistic], SHARES[of_baseline]
+    share, share_of_baseline = SHARES[statistic], SHARES[of_baseline or statistic]
     ratio = float(_quantile(baseline, share_of_baseline) / _quantile(candidate, share))
     drawn, shrink = _draw(candidate, generator)
     drawn_of_baseline, shrink_baseline = (drawn, shrink) if paired else _draw(baseline, generator)

@@ -55,6 +55,12 @@ def test_the_ratio_of_the_medians_is_in_the_interval() -> None:
     assert low > 0 and math.isfinite(high)
 
 
+def test_the_ratio_of_two_statistics_is_in_the_interval() -> None:
+    candidate, baseline = lognormal(1.0, 0.3, 30), [2.0] * 10 + [9.0] * 20
+    low, high = interval(candidate, baseline, 30, of_baseline="lower_quartile")
+    assert low <= 2.0 / float(np.median(candidate)) <= high < 9.0 / float(np.median(candidate))
+
+
 def test_times_that_come_in_steps_are_not_surer_than_the_steps() -> None:
     """A clock that counts in tenths gives equal medians, though the true times may differ."""
     candidate = [1.0] * 29 + [1.1]
