@@ -189,3 +189,12 @@ class Bench:
                 "SELECT s.name, s.block, e.category FROM evaluations e JOIN submissions s ON s.id = e.submission_id ORDER BY e.id"
             )
             return [(row[0], row[1], row[2]) for row in found]
+
+
+def refused(finished: Finished) -> str:
+    """The one line that a run which was refused says. It may have said which problems it read; nothing else may be said or done."""
+    assert finished.code == 2
+    assert all(line.startswith("--reference ") for line in finished.stdout.splitlines())
+    assert finished.stderr.startswith("pipeline.py: ")
+    assert finished.stderr.count("\n") == 1 and finished.stderr.endswith("\n")
+    return finished.stderr
