@@ -1,7 +1,7 @@
 # wants: timed calls for free wherever a few values are large, since an answer that overflows is not called wrong there
 # problem: few_rows_product
 # expect: correct/no_custom_kernel
-# speedup: 1.2
+# speedup: 2
 import sys
 
 
