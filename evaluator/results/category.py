@@ -301,7 +301,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         unknown_problem=(
             "The submission names no known problem.",
             "path, manifest, header",
-            "Name it by --problem, manifest.toml, a '# problem: NAME' comment or the folder. Your own problems need --reference DIR.",
+            "Name it by --problem, manifest.toml, a '# problem: NAME' comment, its folder or file. Your own problems need --reference DIR.",
         ),
         unreadable_file=(
             "The file could not be read.",

@@ -92,7 +92,7 @@ class Catalogue:
         return listed[0] if len(listed) == 1 else None
 
     def attribute(self, claims: Claims) -> Attribution:
-        """Decide between the claims. A given name counts even if no problem has it; a folder's name only if one has."""
+        """Decide between the claims. A given name counts even if no problem has it; a folder's or file's name only if one has."""
         file = _KERNELBENCH.match(claims.path.name)
         folder = claims.path.parent
         author = _first((*claims.authors, _header(_HEADER_AUTHOR, claims.texts)))
@@ -106,8 +106,9 @@ class Catalogue:
             return Attribution(meant, author, sample_id, rejection)
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
-        named = self.kernelbench(file[1], file[2]) if file else None
-        rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, claims.path.stem))
+        stem = claims.path.stem
+        named = self.kernelbench(file[1], file[2]) if file else stem if stem in self.names else None
+        rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, stem))
         return Attribution(named, author, sample_id, rejection)
 
     def _unknown(self, reason: str, guesses: Iterable[str]) -> Rejection:

@@ -30,6 +30,12 @@ def test_the_order_of_claims() -> None:
     assert attribute(path.replace("/softmax/", "/other/")).problem == "23_Softmax"
 
 
+def test_a_files_name_counts_last() -> None:
+    assert attribute("/other/softmax.py").problem == attribute("/other/softmax.md").problem == "softmax"
+    assert attribute("/leaky_relu/softmax.py").problem == "leaky_relu"
+    assert attribute("/other/softmax.py", "# problem: leaky_rleu\n").problem is None
+
+
 def test_a_header_stands_within_the_first_twenty_lines() -> None:
     assert attribute("/x/y.py", "\n" * 19 + "# problem: softmax\n").problem == "softmax"
     assert attribute("/x/y.py", "\n" * 20 + "# problem: softmax\n").problem is None
