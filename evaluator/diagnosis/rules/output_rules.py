@@ -21,6 +21,8 @@ ROUNDING_ERROR = 1e-2
 NARROW_PRODUCT_ERROR = 2e-4
 """Minimum error of products with 10 bits of mantissa (float16, TF32: about 2**-11). Approximate functions and long sums err by less."""
 ENORMOUS_ERROR = 1e6
+FAR_ABOVE_RMS = 15.0
+"""If the largest error is this many times the RMS error, few elements are to blame. Rounding all of them errs by at most 6 times that."""
 
 SUSPICIONS = {
     "signs": "here every sign is random: a kernel that is right only for positive inputs fails, as does a missing negative branch",
@@ -47,6 +49,8 @@ APPROXIMATIONS = {
     "cpu": "an approximate formula, fast-math (-ffast-math), or a long sum in float32",
 }
 """Possible causes of errors of a size, by the kind of device. An unknown device counts as a GPU."""
+CANCELLATION = "cancellation, as in a variance by E[x²] - E[x]², or an approximate formula"
+"""Possible causes of errors of a few elements."""
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Matches patterns (evaluator.judge.correctness.errors.pattern) at the end of the output, its rows or its columns."""
 OVERFLOWING = ("wide", "shifted")
@@ -122,6 +126,8 @@ def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal
             return "the output was rounded to half precision on its way"
         if "times what" in figures.likeness:
             return ""
+        if figures.max_error > FAR_ABOVE_RMS * figures.rms_error:
+            return f"possible causes: {CANCELLATION}"
         return f"possible causes: {(NARROW_PRODUCTS if figures.max_error >= NARROW_PRODUCT_ERROR else APPROXIMATIONS)[device_kind]}"
     if figures.max_error >= ENORMOUS_ERROR:
         return "possible cause: uninitialised memory, or a read out of bounds"

@@ -103,6 +103,15 @@ def test_fast_math() -> None:
     assert "possible causes: an approximate formula" in on_cpu and "__expf" not in on_cpu and "use_fast_math" not in on_cpu
 
 
+def test_a_variance_by_two_means_of_nearly_equal_numbers() -> None:
+    x = 3 + torch.randn(512, 128, 2, generator=GENERATOR)
+    variance, mean = torch.var_mean(x.double(), 2, correction=0, keepdim=True)
+    own_mean = x.mean(2, keepdim=True)
+    own_variance = (x.square().mean(2, keepdim=True) - own_mean.square()).clamp_min(0)
+    said = message((x - own_mean) / (own_variance + 1e-3).sqrt(), right=(x - mean) / (variance + 1e-3).sqrt())
+    assert "possible causes: cancellation, as in a variance by E[x²] - E[x]²" in said and "half" not in said
+
+
 @pytest.mark.parametrize("kind", ["cpu", "cuda", None])
 def test_gelu_by_tanh_is_called_that_and_nothing_else(kind: Literal["cpu", "cuda"] | None) -> None:
     x = torch.randn(64, 256, generator=GENERATOR)
@@ -174,7 +183,7 @@ def test_likeness(answer: torch.Tensor, words: str) -> None:
 
 def test_few_elements_that_are_never_written_are_blamed_on_no_rounding() -> None:
     figures = ErrorFigures(
-        output="", elements=1000, wrong=1, max_error=2e-3, rms_error=1e-4, tolerance=4e-5, reference_error=0.0, pattern="isolated"
+        output="", elements=1000, wrong=1, max_error=2e-3, rms_error=4e-4, tolerance=4e-5, reference_error=0.0, pattern="isolated"
     )
     unwritten, rounded = (
         suspicions(RoundEvidence(index=0, seed=1, passed=False, category=category, outputs=(figures,)), "cpu")
