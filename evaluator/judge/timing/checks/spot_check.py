@@ -30,10 +30,12 @@ from evaluator.worker.structure import tensors_of
 
 REVEAL_SHARE = 0.5
 """Share of the candidate's timing blocks after which outputs are copied by the clock, so that deferred work is charged."""
+LONE_REVEAL_SHARES = 0.6, 0.95
+"""REVEAL_SHARE on the CPU for blocks of one call, of which there are few: for the problem's own inputs, and for a few values changed."""
 PICKED = 4
 """Outputs of such a block that are revealed, chosen at random after it."""
 CHECKS = 8
-CPU_CHECKS = 20
+CPU_CHECKS = 30
 """Minimum number of outputs that are compared, on average. More on the CPU, which has no calls behind a gate."""
 CHANGED_WEIGHT = 2
 """An output for inputs with a few changed values is compared this many times as often as another."""
@@ -110,13 +112,19 @@ class SpotCheck:
         Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         if timed is self._interleaver.candidate:
-            if self._is_slow or _random.random() < REVEAL_SHARE:
+            is_changed = isinstance(answers[0].arguments, FewRows)
+            if self._is_slow or _random.random() < self._reveal_shares[is_changed]:
                 self._reveal_some(answers)
             else:
                 self.watch(timed)
         for answer in answers:
             self._match(timed, answer)
         timed.check_flush(len(answers))
+
+    @property
+    def _reveal_shares(self) -> tuple[float, float]:
+        """Share of the blocks to reveal outputs of, if the first call's inputs are the problem's own, and if a few values are changed."""
+        return LONE_REVEAL_SHARES if self._interleaver.length == 1 and not self._on_device else (REVEAL_SHARE, REVEAL_SHARE)
 
     def _reveal_some(self, answers: list[Answer]) -> None:
         picked = _random.sample(answers, min(PICKED, len(answers)))
@@ -219,10 +227,11 @@ class SpotCheck:
     def _check_share(self) -> float:
         """Share of the revealed outputs to compare: as many as required, or as there is time for."""
         blocks = max(MIN_CALLS if self._interleaver.length == 1 else MIN_BLOCKS, self._interleaver.blocks)
-        reveals = REVEAL_SHARE * blocks * min(PICKED, self._interleaver.length)
+        own, changed = self._reveal_shares
+        changed_share = FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
+        weight = (1 - changed_share) * own + changed_share * changed * CHANGED_WEIGHT
         checks, checks_s = (CHECKS, CHECKS_S) if self._on_device else (CPU_CHECKS, CPU_CHECKS_S)
-        weight = FEW_CHANGED_SHARE * CHANGED_WEIGHT + 1 - FEW_CHANGED_SHARE if self._interleaver.few_changes else 1.0
-        return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * reveals)
+        return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(PICKED, self._interleaver.length))
 
     def _check(self, taken: Taken, answer: Answer) -> None:
         """Compare an output's tensors and plain numbers. Raises WrongAnswerError."""

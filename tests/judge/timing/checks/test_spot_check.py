@@ -11,6 +11,8 @@ import torch
 
 from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.timing.checks.spot_check import SpotCheck
+from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.results.category import Category
@@ -54,6 +56,32 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.synchronize", waited)
     assert judge(SOFTMAX).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)
+
+
+def test_where_blocks_are_single_calls_most_with_changed_values_are_compared(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """There are few. A copy in timed calls, where no drawn input is negative, is wrong in a quarter of them."""
+    revealed: list[tuple[bool, bool]] = []
+    inspect, reveal_some = SpotCheck.inspect, SpotCheck._reveal_some
+
+    def inspected(check: SpotCheck, timed: TimedWorker, answers: list[Answer]) -> None:
+        if timed is check._interleaver.candidate:
+            revealed.append((isinstance(answers[0].arguments, FewRows), False))
+        inspect(check, timed, answers)
+
+    def noted(check: SpotCheck, answers: list[Answer]) -> None:
+        revealed[-1] = revealed[-1][0], True
+        reveal_some(check, answers)
+
+    monkeypatch.setattr(SpotCheck, "inspect", inspected)
+    monkeypatch.setattr(SpotCheck, "_reveal_some", noted)
+    monkeypatch.setattr(Interleaver, "most_in_block", 1)
+    path = tmp_path / "drawn_softmax.py"
+    path.write_text(DRAWN_SOFTMAX)
+    assert judge(forward("return torch.softmax(x, 1)"), problem_path=path).category is Category.NO_CUSTOM_KERNEL
+    of_changed = [is_revealed for is_changed, is_revealed in revealed if is_changed]
+    assert len(of_changed) >= 10 and sum(of_changed) > 0.7 * len(of_changed)
 
 
 @pytest.mark.parametrize(
