@@ -107,7 +107,9 @@ class Catalogue:
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
         stem = claims.path.stem
-        named = self.kernelbench(file[1], file[2]) if file else stem if stem in self.names else None
+        named = self.kernelbench(file[1], file[2]) if file else None
+        if named is None and stem in self.names:
+            named = stem
         rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, stem))
         return Attribution(named, author, sample_id, rejection)
 

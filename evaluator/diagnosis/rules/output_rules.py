@@ -49,8 +49,8 @@ APPROXIMATIONS = {
     "cpu": "an approximate formula, fast-math (-ffast-math), or a long sum in float32",
 }
 """Possible causes of errors of a size, by the kind of device. An unknown device counts as a GPU."""
-CANCELLATION = "cancellation, as in a variance by E[x²] - E[x]², or an approximate formula"
-"""Possible causes of errors of a few elements."""
+CANCELLATION = "cancellation, as in a variance by E[x²] - E[x]²"
+"""Possible cause of errors of a few elements, beside APPROXIMATIONS."""
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Matches patterns (evaluator.judge.correctness.errors.pattern) at the end of the output, its rows or its columns."""
 OVERFLOWING = ("wide", "shifted")
@@ -127,7 +127,7 @@ def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal
         if "times what" in figures.likeness:
             return ""
         if figures.max_error > FAR_ABOVE_RMS * figures.rms_error:
-            return f"possible causes: {CANCELLATION}"
+            return f"possible causes: {CANCELLATION}, {APPROXIMATIONS[device_kind]}"
         return f"possible causes: {(NARROW_PRODUCTS if figures.max_error >= NARROW_PRODUCT_ERROR else APPROXIMATIONS)[device_kind]}"
     if figures.max_error >= ENORMOUS_ERROR:
         return "possible cause: uninitialised memory, or a read out of bounds"
