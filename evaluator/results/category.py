@@ -127,7 +127,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Make the output depend on your kernel. PyTorch operators alone are not ranked.",
         ),
         degenerate_problem=(
-            "Right, but the problem accepts a trivial answer.",
+            "Right, but the problem accepts a trivial answer, or its reference is uncertain.",
             "rounds; the problem's check",
             "Change the problem's random inputs, or leave the problem out.",
         ),

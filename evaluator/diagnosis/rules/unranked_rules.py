@@ -24,6 +24,10 @@ TELLING = {"signs": "with random signs", **dict.fromkeys(("rows", "outliers", "r
 
 @rule(order=155, gives=[Category.DEGENERATE_PROBLEM])
 def degenerate_problem(evidence: Evidence) -> Verdict | None:
+    left_out = next((each for each in evidence.rounds if each.is_own_left_out), None)
+    if left_out is not None:
+        said = left_out.message.removeprefix("left out: ")
+        return Verdict(Category.DEGENERATE_PROBLEM, f"no answer can be called wrong: {said}")
     if not evidence.trivial:
         return None
     return Verdict(Category.DEGENERATE_PROBLEM, f"right, but this problem also accepts: {', '.join(evidence.trivial)}")

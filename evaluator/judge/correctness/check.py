@@ -1,5 +1,6 @@
 """Compares one answer with the reference's: its category, a message, and the error figures of each output."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,13 @@ class Judgement:
     figures: tuple[ErrorFigures, ...] = ()
     informative: bool = True
     """Whether the reference was accurate enough here to judge by."""
+    accepts_zeros: bool = False
+    """Whether the reference errs so much at an element of an output that zeros pass there."""
+
+    @property
+    def wrong(self) -> set[int]:
+        """Numbers of the outputs that are wrong by the tolerance."""
+        return {number for number, figures in enumerate(self.figures) if figures.max_error > figures.tolerance}
 
 
 def judge_values(
@@ -77,16 +85,16 @@ def judge_values(
                 comparisons[number].locate(piece, counts_only=brief, pattern=pattern)
     failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
-    informative = all(comparison.informative for comparison in comparisons)
+    told = (figures, all(each.informative for each in comparisons), any(each.accepts_zeros for each in comparisons))
     if not failed:
-        return Judgement(None, "", figures, informative)
+        return Judgement(None, "", *told)
     number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
     category, message = comparisons[number].category, describe_error(figures[number], sample)
     unwritten = comparisons[number].unwritten
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} {'element was' if unwritten == 1 else 'elements were'} never written: {message}"
-    return Judgement(category, message, figures, informative)
+    return Judgement(category, message, *told)
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class KnownErrors:
     """Errors of one output in the rounds."""
 
     tolerance: float
-    """Smallest tolerance in these rounds."""
+    """Smallest tolerance in these rounds; infinite if rounding decides on the reference's output: then nothing is ranked."""
     reference_error: float
     """The largest error of the reference."""
     own_error: float
@@ -105,14 +113,26 @@ class KnownErrors:
         """The errors of each output in the rounds with inputs like those of timed calls, whose outputs are held to the tolerance."""
         like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
         known = [found.outputs for found in rounds if found.distribution in like_timed and found.outputs]
+        uncertain = any(found.is_own_left_out for found in rounds)
         return tuple(
             KnownErrors(
-                min(each.tolerance for each in outputs),
+                math.inf if uncertain else min(each.tolerance for each in outputs),
                 max(each.reference_error or 0.0 for each in outputs),
                 max(each.max_error for each in outputs),
             )
             for outputs in zip(*known, strict=True)
         )
+
+
+def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any]) -> dict[int, float]:
+    """The numbers of the outputs on which rounding decides for these inputs, with the reference's largest error. Raises
+    ReferenceFailedError."""
+    named = list(tensors_of(oracle.expected(arguments)))
+    outputs = [tensor for _, tensor in named]
+    rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
+    comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
+    measure(oracle, arguments, outputs, comparisons, outputs)
+    return {number: comparison.max_error for number, comparison in enumerate(comparisons) if comparison.is_uncertain}
 
 
 OWN_ERRORS = 2.0
@@ -157,6 +177,8 @@ def is_near_reference(
 
     If False, ask the oracle. `candidate` and `sample` are as in `judge_values`. Raises ReferenceFailedError.
     """
+    if known and all(math.isinf(errors.tolerance) for errors in known):
+        return True
     if not known or oracle.is_sliced(arguments, candidate):
         return False
     if sample is not None:
@@ -180,14 +202,16 @@ def measure(
     arguments: Sequence[Any],
     candidate: Sequence[torch.Tensor],
     comparisons: Sequence[Comparison],
+    reference: Sequence[torch.Tensor] | None = None,
     *,
     by_reference: bool = False,
 ) -> None:
-    """Find the errors of all outputs, against the oracle or against the reference. Raises ReferenceFailedError."""
+    """Find the errors of all outputs, against the oracle or against the reference, whose outputs are `reference` if they are known. Raises
+    ReferenceFailedError."""
     if oracle.is_sliced(arguments, candidate):
         for number, part in oracle.wide_pieces(arguments, candidate, by_reference=by_reference):
             comparisons[number].weigh(part)
-    for number, piece in oracle.pieces(arguments, candidate, by_reference=by_reference):
+    for number, piece in oracle.pieces(arguments, candidate, reference, by_reference=by_reference):
         comparisons[number].measure(piece)
 
 

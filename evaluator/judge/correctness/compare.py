@@ -15,6 +15,8 @@ from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (
     GROSS_ERROR,
+    UNCERTAIN_RMS,
+    accepts_zeros,
     allowed_error,
     allowed_exact_error,
     has_row_scale,
@@ -93,6 +95,16 @@ class Comparison:
         if is_exact(self._dtype):
             return is_informative_exact(self._reference_slips, self._shape.numel())
         return is_informative(self._dtype, self._reference_error, self._rules.terms) and self._reference_mismatch == 0
+
+    @property
+    def accepts_zeros(self) -> bool:
+        """Whether the reference errs so much at an element that zeros pass."""
+        return not is_exact(self._dtype) and accepts_zeros(self._dtype, self._reference_error)
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether rounding decides on the output. The candidate is the reference."""
+        return self.accepts_zeros and self.figures().rms_error >= UNCERTAIN_RMS
 
     @property
     def tolerance(self) -> float:

@@ -9,16 +9,17 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
-from evaluator.judge.correctness.check import Judgement, judge_values, overflowing
+from evaluator.judge.correctness.check import Judgement, judge_values, overflowing, uncertain_outputs
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewRows
-from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, Draw, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
@@ -27,6 +28,7 @@ from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
@@ -40,6 +42,11 @@ SLOW_FACTOR = 10
 wait."""
 OVERFLOWS = " overflows"
 """The end of the message of a round that is left out because of the submission's output."""
+LEFT_OUT = "left out: here the reference itself is not accurate"
+BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
+"""Categories of an answer that may be wrong by rounding alone."""
+MORE_DRAWS = 4
+"""Further inputs for the reference, if an answer is wrong where the reference is a little inaccurate: it may be right by chance there."""
 MAX_SIZES = 64
 """Maximum number of different sizes of the inputs' dimensions that are kept."""
 
@@ -72,6 +79,8 @@ class Rounds:
         """Duration of the last call, in seconds."""
         self.is_slow = False
         """Whether the submission is very slow, and got few rounds."""
+        self._uncertain: dict[int, float] = {}
+        """Numbers of the outputs on which rounding decides with the problem's own inputs, and the reference's error there."""
         self._gross = False
         """Whether only gross errors decide in the current round."""
         self._inputs: InputSet | None = None
@@ -186,9 +195,13 @@ class Rounds:
             answer = Judgement(None, f"left out: here {formula}{OVERFLOWS}", answer.figures)
         elif self._may_overflow and answer.category is None and any(figures.nonfinite_mismatch for figures in answer.figures):
             answer = Judgement(None, f"left out: here the output{OVERFLOWS}", answer.figures)
+        if not answer.informative and plan.distribution != OWN:
+            answer = Judgement(None, LEFT_OUT, answer.figures)
+        elif plan.distribution == OWN and not self._is_brief and self._is_by_rounding(answer, arguments):
+            error = max(self._uncertain.values())
+            message = f"left out: the reference differs from its float64 form by {error:.2g} times its magnitude"
+            answer = Judgement(None, message, answer.figures)
         cause = self._cause(answer, values, arguments)
-        if not answer.informative and plan.distribution != "own":
-            answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
         return RoundEvidence(
             index=index,
             seed=draw.seed,
@@ -199,6 +212,20 @@ class Rounds:
             outputs=answer.figures,
             cause=cause,
         )
+
+    def _is_by_rounding(self, answer: Judgement, arguments: Sequence[Any]) -> bool:
+        """Whether rounding decides on an output of the reference, and on each one that is wrong. In workloads it is not asked: their rounds
+        are not stored."""
+        if answer.category not in (None, *BY_ROUNDING):
+            return False
+        if not self._uncertain and answer.accepts_zeros:
+            self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
+        if answer.category is not None and not answer.informative:
+            for _ in range(MORE_DRAWS):
+                if not answer.wrong <= self._uncertain.keys():
+                    drawn = self._case.inputs(fresh_seed(), self._memory.device)
+                    self._uncertain |= uncertain_outputs(self._case, self._oracle, drawn)
+        return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
         """The known approximation that a wrong answer equals; empty if there is none."""
@@ -232,10 +259,10 @@ class Rounds:
             return second
         if first.category is None and second.category is not None:
             message = f"two calls with the same input: the first was right, the second wrong: {second.message}"
-            return Judgement(Category.NONDETERMINISTIC, message, second.figures)
+            return replace(second, category=Category.NONDETERMINISTIC, message=message)
         if first.category is not None and second.category is None:
             message = f"two calls with the same input: the first was wrong, the second right: {first.message}"
-            return Judgement(Category.NONDETERMINISTIC, message, first.figures)
+            return replace(first, category=Category.NONDETERMINISTIC, message=message)
         return first
 
     def _fill(self, arguments: Sequence[Any]) -> None:

@@ -39,6 +39,11 @@ LEAST_REFERENCE_FACTOR = 2.0
 """An answer's error may always be this many times the reference's: its largest error is one of as many roundings."""
 PRECISION_LOSS_BOUND = 1e-2
 """A wrong answer within this error, or within REFERENCE_FACTOR times the reference's, is `precision_loss`; beyond it is `wrong_values`."""
+ZERO_ERROR = 0.8
+"""A tolerance of this much accepts zeros, and most other answers."""
+UNCERTAIN_RMS = 0.1
+"""If the RMS error of a reference is this share of its output's, rounding decides on the output. Single elements that depend on rounding,
+such as gates that choose two of many, err by less."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many base tolerances is too inaccurate to judge by."""
 SLIP_FACTOR = 4
@@ -91,6 +96,11 @@ def allowed_exact_error(slips: int, reference_slips: int, reference_error: float
 def is_informative(dtype: torch.dtype, reference_error: float, terms: int = 1) -> bool:
     """Whether a reference with this error is accurate enough to judge by."""
     return reference_error <= UNINFORMATIVE_FACTOR * base_tolerance(dtype, terms)
+
+
+def accepts_zeros(dtype: torch.dtype, reference_error: float) -> bool:
+    """Whether the tolerance for a reference with this error accepts zeros, before the problem's factor."""
+    return allowed_error(dtype, reference_error) >= ZERO_ERROR
 
 
 def is_informative_exact(reference_slips: int, elements: int) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
@@ -23,7 +22,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
-from evaluator.results.evidence import ShapeEvidence
+from evaluator.results.evidence import RoundEvidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
@@ -47,7 +46,8 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
         del example
         construct(worker, shape, model, arguments, seed)
         found = _first_round(worker, shape, model, memory, deadline_s)
-        return ShapeEvidence(**told, right=found.category is None, category=found.category, message=found.message)
+        right = None if found.is_own_left_out else found.passed
+        return ShapeEvidence(**told, right=right, category=found.category, message=found.message)
     except NeedsDeviceError as error:
         return ShapeEvidence(**told, right=False, category=Category.NO_DEVICE, message=str(error))
     except WorkerError:
@@ -70,9 +70,9 @@ def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
     )
 
 
-def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, memory: SharedMemory, deadline_s: float) -> Judgement:
+def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, memory: SharedMemory, deadline_s: float) -> RoundEvidence:
     rounds = Rounds(worker, shape.case, Oracle(model, shape.case.rows_independent), memory, deadline_s)
     for evidence in rounds.run():
         rounds.close()
-        return Judgement(evidence.category, evidence.message)
+        return evidence
     raise AssertionError("there is always a first round")

@@ -239,6 +239,9 @@ class _Check:
         if draw.plan.distribution != OWN and not all(comparison.informative for comparison in comparisons):
             return  # no submission is judged with these inputs
         for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
+            if comparison.is_uncertain:
+                error = f"{comparison.max_error:.2g} times its magnitude"
+                raise _Refused("oracle", f"{_named(name)} of the reference differs from its float64 form by {error}")
             if comparison.needs_location or (is_exact(output.dtype) and not comparison.informative):
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
                 raise _Refused("oracle", f"{wrong} against its float64 form, on inputs of the {_advice(draw.plan.distribution)}")

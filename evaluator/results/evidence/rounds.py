@@ -87,6 +87,11 @@ class RoundEvidence(Record):
         """From 1: the number in messages, tables and pages."""
         return self.index + 1
 
+    @property
+    def is_own_left_out(self) -> bool:
+        """Whether it is left out although its inputs are the problem's own: the reference is not accurate on them."""
+        return self.distribution == "own" and self.passed and bool(self.message)
+
 
 class ParametersEvidence(Record):
     """Source of the submission's parameters and buffers. Both sides initialise theirs from one seed."""

@@ -17,6 +17,11 @@ def signs(distribution: str = "signs", **changes: Any) -> tuple[RoundEvidence, .
     return (*ROUNDS, RoundEvidence(index=2, seed=1, distribution=distribution, passed=True, outputs=outputs))
 
 
+def left_out(distribution: str, rounds: tuple[RoundEvidence, ...]) -> tuple[RoundEvidence, ...]:
+    """These rounds, of which the last has inputs of this distribution, and is left out."""
+    return (*rounds[:-1], rounds[-1].model_copy(update={"distribution": distribution, "message": "left out: it errs"}))
+
+
 SORT = "void cub::CUB_300001_SM_900::detail::segmented_sort::DeviceSegmentedSortKernel<false, float*>(float*)"
 
 
@@ -77,6 +82,16 @@ RULES: dict[str, Rule] = {
         {**GPU, "trivial": ("zeros",), "ablation": NOT_NEEDED},
         Category.DEGENERATE_PROBLEM,
         "zeros",
+    ),
+    "a reference without an accurate output": (
+        {**CPU, "rounds": left_out("own", signs())},
+        Category.DEGENERATE_PROBLEM,
+        "no answer can be called wrong: it errs",
+    ),
+    "other inputs on which the reference is not accurate": (
+        {**CPU, "rounds": left_out("rows", signs(reference_error=1e-3))},
+        Category.OK,
+        "",
     ),
     "a problem that trivial answers pass": ({**CPU, "trivial": ("zeros", "ones")}, Category.DEGENERATE_PROBLEM, "zeros, ones"),
 }

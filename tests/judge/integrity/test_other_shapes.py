@@ -122,6 +122,16 @@ def test_what_a_process_can_do_but_once_is_no_fault_in_the_next_shape(judge: Jud
     assert len(result.evidence.shapes) == 3
 
 
+def test_shapes_in_which_the_reference_keeps_no_digit_say_nothing(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "23_Scale.py"
+    shifted = "shift = 0.0 if x.size(1) == 48 else 1e9\n        return ((x + shift) - shift) * self.factor"
+    path.write_text(CODE.replace("return x * self.factor", shifted))
+    result = judge(code(), "23_Scale", problem_path=path, shapes="strict")
+    assert result.category is Category.OK, result.message
+    assert [(shape.case, shape.right) for shape in result.evidence.shapes] == [("odd", None), ("three-quarters", None), ("batch", True)]
+    assert "differs from its float64 form" in result.evidence.shapes[0].message
+
+
 LEADS_OUT = """
 import ctypes
 
