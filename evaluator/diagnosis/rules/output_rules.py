@@ -21,7 +21,7 @@ ROUNDING_ERROR = 1e-2
 NARROW_PRODUCT_ERROR = 2e-4
 """Minimum error of products with 10 bits of mantissa (float16, TF32: about 2**-11). Approximate functions and long sums err by less."""
 ENORMOUS_ERROR = 1e6
-FAR_ABOVE_RMS = 15.0
+FAR_ABOVE_RMS = 10.0
 """If the largest error is this many times the RMS error, few elements are to blame. Rounding all of them errs by at most 6 times that."""
 
 SUSPICIONS = {
