@@ -5,7 +5,7 @@
 
 Each answer is loaded, constructed and called in a sandbox as in a run, but not timed. After a right answer the problem is checked: if it
 accepts trivial answers, the category is `degenerate_problem`. Judges share the GPU; with `--alone` one at a time uses it, which problems
-of many gigabytes need.
+of many gigabytes need. Answers that run out of memory beside others are judged again at the end, by one judge, as in a run.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.engine.options import EngineOptions
+from evaluator.judge.workers.out_of_memory import tells_of_shortage
 from evaluator.machine.devices import Device, choose
 from evaluator.results.result import Result
 
@@ -148,29 +149,45 @@ def serve(options: argparse.Namespace, device: Device, waiting: "multiprocessing
 
 
 def run(options: argparse.Namespace, chosen: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Judge all in several processes; prints each row when it is known."""
+    """Judge all in several processes, then those that ran out of memory in one. Prints each row when it is known."""
+    until = time.monotonic() + options.limit
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def judge(pairs: Sequence[Pair], judges: int) -> None:
+        for number, row in enumerate(judged(options, pairs, judges, until), start=1):
+            found[row["level"], row["number"]] = row
+            print(f"{number}/{len(pairs)} {row['level']}/{row['number']} {row['category']} {row.get('seconds', '')}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(list(found.values()), indent=1))
+
+    judge(chosen, options.judges)
+    short = {place for place, row in found.items() if tells_of_shortage(f"{row['category']} {row.get('message')}")}
+    judge([pair for pair in chosen if (pair.level, pair.number) in short], 1)
+    return list(found.values())
+
+
+def judged(options: argparse.Namespace, chosen: Sequence[Pair], count: int, until: float) -> Iterator[dict[str, Any]]:
+    """A row for each pair that `count` judges finish in time."""
+    if not chosen:
+        return
     device, _ = choose(options.device)
     kind = multiprocessing.get_context("spawn")
     waiting, done = kind.Queue(), kind.Queue()
-    for pair in [*chosen, *[None] * options.judges]:
+    for pair in [*chosen, *[None] * count]:
         waiting.put(pair)
-    judges = [kind.Process(target=serve, args=(options, device, waiting, done)) for _ in range(options.judges)]
+    judges = [kind.Process(target=serve, args=(options, device, waiting, done)) for _ in range(count)]
     for judge in judges:
         judge.start()
-    found: list[dict[str, Any]] = []
-    until = time.monotonic() + options.limit
-    while len(found) < len(chosen) and time.monotonic() < until and any(judge.is_alive() for judge in judges):
+    left = len(chosen)
+    while left and time.monotonic() < until and any(judge.is_alive() for judge in judges):
         try:
-            row = done.get(timeout=2)
+            yield done.get(timeout=2)
         except queue.Empty:
             continue  # check again whether any judge is left
-        found.append(row)
-        print(f"{len(found)}/{len(chosen)} {row['level']}/{row['number']} {row['category']} {row.get('seconds', '')}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1))
+        left -= 1
     for judge in judges:
         judge.kill()
-    return found
+        judge.join()
 
 
 def main() -> int:
