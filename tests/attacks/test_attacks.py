@@ -8,7 +8,7 @@ import pytest
 from evaluator.results.category import Category
 from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
-from tests.corpus import Record, check, corpus, judge
+from tests.corpus import Record, check, corpus, is_expected, is_there, judge
 
 HERE = Path(__file__).parent
 ATTACKS = corpus(HERE / "corpus")
@@ -39,8 +39,14 @@ def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
 
 @pytest.mark.build
 @pytest.mark.parametrize("name", ON_CPU)
-def test_attack_fails_on_the_cpu(on_cpu: Records, name: str) -> None:
-    check(ATTACKS[name], on_cpu[name], "cpu")
+def test_attack_fails_on_the_cpu(on_cpu: Records, name: str, tmp_path: Path) -> None:
+    """If other programs had the cores, so that its times may be off, an attack is judged once more, without the others; but not one that
+    was ranked, or left something behind."""
+    record, attack = on_cpu[name], ATTACKS[name]
+    is_clean = record["category"] != Category.OK and not any(map(is_there, attack.markers))
+    if record["disturbed"] and is_clean and not is_expected(attack, record, "cpu"):
+        record = judged([name], tmp_path, "--device", "cpu")[name]
+    check(attack, record, "cpu")
 
 
 @pytest.mark.build
