@@ -41,6 +41,7 @@ SLOW = {
     "command/test_pipeline_storing.py": 30,
     "judge/timing/test_exclusive.py": 20,
     "judge/test_half_precision.py": 20,
+    "judge/test_uncertain_reference.py": 20,
     "command/test_from_python.py": 20,
     "command/test_from_python_process.py": 20,
     "documents": 200,
