@@ -131,7 +131,12 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
     outputs = [tensor for _, tensor in named]
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
-    measure(oracle, arguments, outputs, comparisons, outputs)
+    if oracle.is_sliced(arguments, outputs):
+        for number, part in oracle.wide_pieces(arguments, outputs):
+            comparisons[number].weigh(part)
+    for number, piece in oracle.pieces(arguments, outputs, outputs):
+        comparisons[number].measure(piece)
+        comparisons[number].count_far(piece)
     return {number: comparison.max_error for number, comparison in enumerate(comparisons) if comparison.is_uncertain}
 
 
@@ -202,16 +207,14 @@ def measure(
     arguments: Sequence[Any],
     candidate: Sequence[torch.Tensor],
     comparisons: Sequence[Comparison],
-    reference: Sequence[torch.Tensor] | None = None,
     *,
     by_reference: bool = False,
 ) -> None:
-    """Find the errors of all outputs, against the oracle or against the reference, whose outputs are `reference` if they are known. Raises
-    ReferenceFailedError."""
+    """Find the errors of all outputs, against the oracle or against the reference. Raises ReferenceFailedError."""
     if oracle.is_sliced(arguments, candidate):
         for number, part in oracle.wide_pieces(arguments, candidate, by_reference=by_reference):
             comparisons[number].weigh(part)
-    for number, piece in oracle.pieces(arguments, candidate, reference, by_reference=by_reference):
+    for number, piece in oracle.pieces(arguments, candidate, by_reference=by_reference):
         comparisons[number].measure(piece)
 
 

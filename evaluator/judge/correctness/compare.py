@@ -15,7 +15,9 @@ from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (
     GROSS_ERROR,
-    UNCERTAIN_RMS,
+    UNCERTAIN_ELEMENTS,
+    UNCERTAIN_ERROR,
+    UNCERTAIN_SHARE,
     accepts_zeros,
     allowed_error,
     allowed_exact_error,
@@ -78,7 +80,7 @@ class Comparison:
         """The largest gross error beyond the tolerance, after `locate`; None unless only gross errors decide."""
         self._max_error = self._reference_error = 0.0
         self._squared_error = self._squared_oracle = 0.0
-        self._wrong = self._beyond = self._nonfinite_mismatch = self._reference_mismatch = 0
+        self._wrong = self._beyond = self._nonfinite_mismatch = self._reference_mismatch = self._far = 0
         self.unwritten = 0
         """Wrong elements that consist of the byte that free memory was filled with, where that is known."""
         self._slips = self._reference_slips = 0
@@ -103,8 +105,8 @@ class Comparison:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether rounding decides on the output. The candidate is the reference."""
-        return self.accepts_zeros and self.figures().rms_error >= UNCERTAIN_RMS
+        """Whether rounding decides on the output, after `count_far`."""
+        return self.accepts_zeros and self._far >= max(UNCERTAIN_SHARE * self._shape.numel(), UNCERTAIN_ELEMENTS)
 
     @property
     def tolerance(self) -> float:
@@ -160,6 +162,11 @@ class Comparison:
             return False
         largest = max(float(self._errors(candidate, oracle, scale).max()) for _, candidate, _, oracle, scale in self._chunks(piece))
         return largest > max(HOPELESS_ERROR * self._rules.factor, HOPELESS_FACTOR * tolerance)
+
+    def count_far(self, piece: OutputPiece) -> None:
+        """Count the elements of a piece at which the reference errs by more than UNCERTAIN_ERROR."""
+        for _, _, reference, oracle, scale in self._chunks(piece):
+            self._far += int((self._errors(reference, oracle, scale) > UNCERTAIN_ERROR).sum())
 
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""

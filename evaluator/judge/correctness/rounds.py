@@ -24,6 +24,7 @@ from evaluator.judge.correctness.output_structure import MismatchError, form_of,
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
 from evaluator.judge.correctness.row_sampling import Sampler
+from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet
@@ -216,16 +217,22 @@ class Rounds:
     def _is_by_rounding(self, answer: Judgement, arguments: Sequence[Any]) -> bool:
         """Whether rounding decides on an output of the reference, and on each one that is wrong. In workloads it is not asked: their rounds
         are not stored."""
-        if answer.category not in (None, *BY_ROUNDING):
+        if answer.category is not None and not (answer.category in BY_ROUNDING and answer.wrong and self._may_be_rounding(answer)):
             return False
         if not self._uncertain and answer.accepts_zeros:
             self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
-        if answer.category is not None and not answer.informative:
+        if answer.category is not None:
             for _ in range(MORE_DRAWS):
                 if not answer.wrong <= self._uncertain.keys():
                     drawn = self._case.inputs(fresh_seed(), self._memory.device)
                     self._uncertain |= uncertain_outputs(self._case, self._oracle, drawn)
         return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
+
+    def _may_be_rounding(self, answer: Judgement) -> bool:
+        """Whether all wrong outputs are finite floating-point numbers, and the reference is a little inaccurate."""
+        shapes = [tensor for _, tensor in tensors_of(self.form)]
+        exact = any(is_exact(shapes[number].dtype) or answer.figures[number].nonfinite_mismatch for number in answer.wrong)
+        return not answer.informative and not exact
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
         """The known approximation that a wrong answer equals; empty if there is none."""

@@ -41,9 +41,10 @@ PRECISION_LOSS_BOUND = 1e-2
 """A wrong answer within this error, or within REFERENCE_FACTOR times the reference's, is `precision_loss`; beyond it is `wrong_values`."""
 ZERO_ERROR = 0.8
 """A tolerance of this much accepts zeros, and most other answers."""
-UNCERTAIN_RMS = 0.1
-"""If the RMS error of a reference is this share of its output's, rounding decides on the output. Single elements that depend on rounding,
-such as gates that choose two of many, err by less."""
+UNCERTAIN_ERROR = 0.1
+UNCERTAIN_SHARE, UNCERTAIN_ELEMENTS = 0.05, 16
+"""If a reference errs by more than UNCERTAIN_ERROR at this share of an output's elements, and at this many, rounding decides on the output.
+Gates that choose some of many depend on rounding at fewer elements, and lone numbers by chance."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many base tolerances is too inaccurate to judge by."""
 SLIP_FACTOR = 4
