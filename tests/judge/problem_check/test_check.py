@@ -171,7 +171,6 @@ RANDOM = "the reference's outputs for the same inputs differ in the output by "
         (ROOT, "1 + " + POSITIVE, "{'inputs': 'any'}", "runs", "distribution 'signs'"),
         ("return 1.5", NORMAL, "{}", "output", "the reference returns no tensor, or only empty ones"),
         ("return x[x > 0]", NORMAL, "{}", "output", "the shapes of the output change with the inputs' values"),
-        ("return (x + 1e8) - 1e8", NORMAL, "{}", "oracle", "the output of the reference differs from its float64 form by"),
         ("return x / 3 * 3 == x", NORMAL, "{}", "oracle", "the output of the reference itself is wrong_values against its float64 form"),
     ],
 )
