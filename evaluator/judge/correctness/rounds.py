@@ -321,7 +321,7 @@ class Rounds:
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
         told: dict[str, Any] = {"gross": self._gross, "may_overflow": self._may_overflow}
-        sample = self._sampler.holding(arguments.first if isinstance(arguments, FewRows) and not arguments.anywhere else ())
+        sample = self._sampler.holding(arguments.first if isinstance(arguments, FewRows) else ())
         if sample is not None:
             some = [sample.of(value) for value in values]
             judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, **told)

@@ -1,7 +1,7 @@
 """Samples of rows. If a problem's rows are independent, some of them are a smaller instance of the problem."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -15,6 +15,8 @@ SAMPLE_ELEMENTS = 1 << 26
 """Number of elements in the random rows chosen from larger tensors."""
 BLOCKS = 8
 """Number of blocks of neighbouring rows in a sample."""
+SHORTER = 8
+"""Beside known rows, blocks are shorter by this factor: the first and the last round compare all rows."""
 
 _random = secrets.SystemRandom()
 
@@ -62,24 +64,25 @@ class Sample:
 
 
 class Sampler:
-    """Chooses random rows to compare.
-
-    All rows are compared if there are few, if an output has one scale for the whole tensor, or if it is exact.
-    """
+    """Chooses random rows to compare. All rows are compared if there are few."""
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
         """For inputs and outputs of these shapes."""
-        apart = all(has_row_scale(output.shape, rows_independent) and not is_exact(output.dtype) for output in outputs)
-        rows = common_rows(inputs, outputs) if outputs and apart else None
+        rows = common_rows(inputs, outputs) if outputs and rows_independent else None
         largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
+        self._apart = all(has_row_scale(output.shape, rows_independent) and not is_exact(output.dtype) for output in outputs)
+        self._rows = rows or 0
         self._blocks: list[range] = []
+        self._short_blocks: list[range] = []
         if rows is not None and largest > SAMPLE_ELEMENTS:
             step = max(SAMPLE_ELEMENTS * rows // largest // BLOCKS, 1)
-            self._blocks = [range(start, min(start + step, rows)) for start in range(0, rows, step)]
+            self._blocks = _blocks(rows, step)
+            self._short_blocks = _blocks(rows, max(step // SHORTER, 1))
 
     def draw(self, among: Sequence[int] = ()) -> Sample | None:
-        """Rows that can't be predicted; None for all rows. If `among` is given, one block holds one of these rows."""
-        if len(self._blocks) <= BLOCKS:
+        """Rows that can't be predicted; None for all rows, and if an output is exact or has one scale for the whole tensor. If `among` is
+        given, one block holds one of these rows."""
+        if len(self._blocks) <= BLOCKS or not self._apart:
             return None
         drawn = _random.sample(self._blocks, BLOCKS)
         row = _random.choice(among) if among else -1
@@ -88,8 +91,15 @@ class Sampler:
             drawn[_random.randrange(BLOCKS)] = wanted
         return Sample(tuple(drawn))
 
-    def holding(self, rows: Sequence[int]) -> Sample | None:
-        """All blocks with one of these rows, and random others; None for all rows."""
-        wanted = [block for block in self._blocks if any(row in block for row in rows)]
-        others = [block for block in self._blocks if block not in wanted]
-        return Sample((*wanted, *_random.sample(others, BLOCKS))) if wanted and len(others) > BLOCKS else None
+    def holding(self, rows: Collection[int]) -> Sample | None:
+        """These rows, and short blocks of random others; None for all rows. A wrong sample is no verdict: it may have another scale than
+        the whole."""
+        others = [block for block in self._short_blocks if not any(row in block for row in rows)]
+        if not rows or len(others) <= BLOCKS:
+            return None
+        sample = Sample((*(range(row, row + 1) for row in rows), *_random.sample(others, BLOCKS)))
+        return sample if 2 * len(sample) < self._rows else None
+
+
+def _blocks(rows: int, length: int) -> list[range]:
+    return [range(start, min(start + length, rows)) for start in range(0, rows, length)]

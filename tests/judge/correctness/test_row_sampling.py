@@ -70,11 +70,12 @@ def test_a_sample_holds_every_changed_row_and_others(monkeypatch: pytest.MonkeyP
     drawn = [sampler.holding([3, 40, 41]) for _ in range(200)]
     rows = [{row for block in sample.blocks for row in block} for sample in drawn if sample is not None]
     assert len(rows) == 200
-    assert all({3, 40, 41} <= some and len(some) < 61 for some in rows)
+    assert all({3, 40, 41} <= some and len(some) == 3 + 8 for some in rows)
     assert set().union(*rows) == set(range(61))
     assert sampler.holding([]) is None  # changes that lie in all rows
     assert sampler.holding(range(61)) is None
     assert Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=False).holding([3]) is None
+    assert Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20).long(), torch.zeros(61)], rows_independent=True).holding([3]) is not None
 
 
 def test_a_wrong_row_among_changed_ones_is_found_in_a_sample(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

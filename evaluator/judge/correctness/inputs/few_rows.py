@@ -43,6 +43,8 @@ OUTLIER_SHARE = 256
 """At least one element of a row becomes an outlier, at most one in OUTLIER_SHARE."""
 SPREAD = 0.5
 """Range of a row's outliers, as a share of their mean: equal ones would tie for the maximum."""
+MOST_KNOWN = 64
+"""Outliers whose rows are compared in any case."""
 LARGEST_OUTLIER = 256.0
 """Maximum, as a multiple of the row's RMS. Language models have such activations."""
 LARGEST_HALF = 128.0
@@ -54,13 +56,11 @@ _random = secrets.SystemRandom()
 class FewRows(list[Any]):
     """Arguments of which a few values were changed."""
 
-    def __init__(
-        self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = (), *, anywhere: bool = False
-    ) -> None:
-        """first: indices of dimension 0 with changed elements; empty if all have. anywhere: other indices may have some too. written:
-        changes that can be undone."""
+    def __init__(self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = ()) -> None:
+        """first: indices of dimension 0 with changed elements, some of them if there are many; empty if all have. written: changes
+        that can be undone."""
         super().__init__(arguments)
-        self.first, self.anywhere = tuple(first), anywhere
+        self.first = tuple(first)
         self._written = list(written)
 
     @property
@@ -159,7 +159,6 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
     if isinstance(arguments, FewRows):
         arguments.remove_outliers()
     drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
-    anywhere = isinstance(arguments, FewRows) and arguments.anywhere
 
     def change(tensor: torch.Tensor, kind: Kind) -> bool:
         flat = tensor.view(-1)
@@ -172,7 +171,7 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
         return True
 
     changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first), anywhere=anywhere) if any_changed or isinstance(arguments, FewRows) else changed
+    return FewRows(changed, sorted(first)) if any_changed or isinstance(arguments, FewRows) else changed
 
 
 def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
@@ -183,28 +182,27 @@ def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure
     """
     drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
     written: list[_Written] = []
-    anywhere = isinstance(arguments, FewRows) and arguments.anywhere
     if isinstance(arguments, FewRows):
         arguments.remove_outliers()
 
     def change(tensor: torch.Tensor, _: Kind) -> bool:
-        nonlocal anywhere
-        generator = torch.Generator(tensor.device).manual_seed(drawn.getrandbits(63))
         flat = tensor.view(-1)
         rows = drawn.choice((1, len(tensor), len(flat) // tensor.shape[-1]))
         length, row = len(flat) // rows, drawn.randrange(rows)
-        if rows > 1:
-            first.add(row * len(tensor) // rows)
-        anywhere = anywhere or rows == 1
-        written.append(_write_outliers(flat[row * length : (row + 1) * length], drawn, generator))
+        outliers, positions = _write_outliers(flat[row * length : (row + 1) * length], drawn)
+        written.append(outliers)
+        first.update((row * length + position) // (len(flat) // len(tensor)) for position in positions)
         return True
 
     changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first), written, anywhere=anywhere) if any_changed or isinstance(arguments, FewRows) else changed
+    return FewRows(changed, sorted(first), written) if any_changed or isinstance(arguments, FewRows) else changed
 
 
-def _write_outliers(row: torch.Tensor, drawn: random.Random, generator: torch.Generator) -> _Written:
-    """Make a few elements of a flat row large, and return what they were."""
+def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[_Written, list[int]]:
+    """Make a few elements of a flat row large. Return what they were, and the first positions.
+
+    The positions are a random arithmetic progression: the judge knows them without waiting for the device.
+    """
     energy = drawn.uniform(*ENERGY)
     count = round(2.0 ** drawn.uniform(0.0, math.log2(max(len(row) // OUTLIER_SHARE, 1))))
     count = max(count, math.ceil(energy * len(row) / LARGEST_OUTLIER**2))
@@ -213,10 +211,11 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random, generator: torch.Ge
     if row.dtype == torch.float16:
         size = size.clamp_max(LARGEST_HALF / (1 + SPREAD / 2))
     sizes = size * (1 + SPREAD * ((torch.arange(count, device=row.device) + 0.5) / count - 0.5))
-    positions = torch.randint(len(row), (count,), device=row.device, generator=generator)
+    start, step = drawn.randrange(len(row)), drawn.randrange(len(row)) | 1
+    positions = (start + step * torch.arange(count, device=row.device)) % len(row)
     values = row[positions]
     row[positions] = values.sign() * sizes.to(row.dtype)
-    return row, positions, values
+    return (row, positions, values), [(start + step * number) % len(row) for number in range(min(count, MOST_KNOWN))]
 
 
 def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:
