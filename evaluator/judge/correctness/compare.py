@@ -123,6 +123,10 @@ class Comparison:
         return self._max_error
 
     @property
+    def _rms_error(self) -> float:
+        return math.sqrt(self._squared_error / (self._squared_oracle or 1.0))
+
+    @property
     def needs_location(self) -> bool:
         """Whether an element is beyond the tolerance."""
         return self._max_error > self.tolerance
@@ -143,8 +147,9 @@ class Comparison:
             return Category.NAN_OR_INF
         if self._is_gross or self._fit.factor is not None:
             return Category.WRONG_VALUES
-        lost = not is_exact(self._dtype) and is_precision_loss(self._max_error, self._reference_error, self._rules.factor)
-        return Category.PRECISION_LOSS if lost else Category.WRONG_VALUES
+        if is_exact(self._dtype) or not is_precision_loss(self._max_error, self._rms_error, self._reference_error, self._rules.factor):
+            return Category.WRONG_VALUES
+        return Category.PRECISION_LOSS
 
     def weigh(self, oracle: torch.Tensor) -> None:
         """Add a slice of the oracle to the scale of the whole, before any piece is measured. Does nothing if rows have scales."""
@@ -265,7 +270,6 @@ class Comparison:
     def figures(self) -> ErrorFigures:
         """The figures that are stored for this output."""
         elements = self._shape.numel()
-        rms = math.sqrt(self._squared_error / self._squared_oracle) if self._squared_oracle else math.sqrt(self._squared_error)
         first = self._examples[0] if self._examples else None
         worst = self._worst[1] if self._worst else None
         return ErrorFigures(
@@ -273,7 +277,7 @@ class Comparison:
             elements=elements,
             wrong=self._wrong,
             max_error=self._max_error,
-            rms_error=rms,
+            rms_error=self._rms_error,
             tolerance=self.tolerance,
             reference_error=self._reference_error,
             beyond=self._beyond,

@@ -39,6 +39,9 @@ LEAST_REFERENCE_FACTOR = 2.0
 """An answer's error may always be this many times the reference's: its largest error is one of as many roundings."""
 PRECISION_LOSS_BOUND = 1e-2
 """A wrong answer within this error, or within REFERENCE_FACTOR times the reference's, is `precision_loss`; beyond it is `wrong_values`."""
+INACCURATE_REFERENCE = 4e-2
+"""If a reference errs by more than this, single elements err by far more than the rest, more than by rounding to bfloat16. Then a wrong
+answer whose RMS error is within PRECISION_LOSS_BOUND is `precision_loss`, too."""
 ZERO_ERROR = 0.8
 """A tolerance of this much accepts zeros, and most other answers."""
 UNCERTAIN_ERROR = 0.1
@@ -109,6 +112,7 @@ def is_informative_exact(reference_slips: int, elements: int) -> bool:
     return reference_slips <= UNINFORMATIVE_SHARE * elements
 
 
-def is_precision_loss(error: float, reference_error: float, factor: float) -> bool:
-    """Whether a wrong answer with this largest error counts as precision loss. `factor` is the problem's."""
-    return error <= max(PRECISION_LOSS_BOUND, factor * REFERENCE_FACTOR * reference_error)
+def is_precision_loss(error: float, rms_error: float, reference_error: float, factor: float) -> bool:
+    """Whether a wrong answer with this largest error and this RMS error counts as precision loss. `factor` is the problem's."""
+    bound = max(PRECISION_LOSS_BOUND, factor * REFERENCE_FACTOR * reference_error)
+    return error <= bound or (reference_error > INACCURATE_REFERENCE and rms_error <= PRECISION_LOSS_BOUND)

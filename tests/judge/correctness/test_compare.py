@@ -74,6 +74,19 @@ def test_the_references_own_error_widens_the_tolerance() -> None:
     assert compared(torch.full((4,), 1.02), oracle, reference)[0] is Category.PRECISION_LOSS
 
 
+def test_one_wrong_element_is_lost_precision_only_beside_an_inaccurate_reference() -> None:
+    oracle = torch.randn(64, 1000, dtype=F64)
+    oracle[7, 9] = 0.0
+    for reference_error, expected in ((0.06, Category.PRECISION_LOSS), (0.03, Category.WRONG_VALUES)):
+        reference, candidate = oracle.float(), oracle.float()
+        reference[3, 5] += reference_error * (oracle[3, 5].abs() + 1)
+        candidate[7, 9] += 2.0
+        category, figures = compared(candidate, oracle, reference)
+        assert (category, figures.wrong) == (expected, 1)
+        assert figures.rms_error < 0.01 < figures.max_error
+    assert compared(oracle.float() + torch.randn(64, 1000), oracle, reference)[0] is Category.WRONG_VALUES
+
+
 def test_the_problems_factor_is_on_the_tolerance() -> None:
     oracle, candidate = torch.ones(4, dtype=F64), torch.full((4,), 1.0001)
     assert compared(candidate, oracle)[0] is Category.PRECISION_LOSS
