@@ -205,10 +205,12 @@ class Interleaver:
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
 
     @contextmanager
-    def unsampled(self, timed: TimedWorker, changes: FewChanges) -> Iterator[None]:
-        """In the body of `with`, the worker's calls are no samples, and at least one input of a block has these changes."""
+    def unsampled(self, timed: TimedWorker, changes: FewChanges | None = None) -> Iterator[None]:
+        """In the body of `with`, the worker's calls are no samples. `changes`: at least one input of a block has these."""
         samples, usual = timed.samples, self.few_changes
-        timed.samples, self.few_changes, self._changes_one = Samples(self.on_device), changes, True
+        timed.samples = Samples(self.on_device)
+        if changes is not None:
+            self.few_changes, self._changes_one = changes, True
         try:
             yield
         finally:

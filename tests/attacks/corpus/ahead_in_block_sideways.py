@@ -1,7 +1,7 @@
 # wants: to work on a stream of its own on all calls of a block, while the current one is busy with their flushes
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/escaped_stream | disqualified/cached_output | disqualified/implausible_speed
-# speedup: 9.2
+# speedup: 9.9
 import sys
 
 

@@ -1,6 +1,6 @@
-# wants: to skip blocks of timed calls altogether, and to compute in the reveal what is asked for
+# wants: to skip blocks of timed calls altogether, not calls on their own, and to compute in the reveal what is asked for
 # problem: gelu_tanh
-# expect: cuda disqualified/deferred_work | disqualified/cached_output | disqualified/timing_tampering
+# expect: disqualified/deferred_work | disqualified/cached_output | disqualified/timing_tampering
 
 import sys
 
@@ -26,9 +26,16 @@ def hook():
         for flush in request["flushes"]:
             if flush is not None:
                 timing.flush(state, flush)
-        state.outputs = [[torch.empty_like(inputs[0])] for inputs in state.late]
         times = [0.001] * (len(state.late) if request["apart"] else 1)
-        return {"ms": times, "host_ms": [0.01] * len(state.late), "outputs": [described(output[0]) for output in state.outputs]}
+        return {"ms": times, "host_ms": [0.01] * len(state.late), **nothing(state)}
+
+    def no_host_block(state, request, descriptors):
+        state.late = [state.sets[position] for position in request["sets"]]
+        return nothing(state)
+
+    def nothing(state):
+        state.outputs = [[torch.empty_like(inputs[0])] for inputs in state.late]
+        return {"outputs": [described(output[0]) for output in state.outputs]}
 
     def late(state, request, descriptors):
         if request.get("call") is not None:
@@ -36,7 +43,7 @@ def hook():
                 state.outputs[request["call"]] = [state.model(*state.late[request["call"]])]
         return reveal(state, request, descriptors)
 
-    handlers["block"], handlers["reveal"] = no_block, late
+    handlers["block"], handlers["host_block"], handlers["reveal"] = no_block, no_host_block, late
 
 
 hook()

@@ -6,6 +6,8 @@ A submission that computes only some of its outputs does not know which the judg
 import secrets
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
@@ -126,13 +128,14 @@ class SpotCheck:
         """Share of the blocks to reveal outputs of, if the first call's inputs are the problem's own, and if a few values are changed."""
         return LONE_REVEAL_SHARES if self._interleaver.length == 1 and not self._on_device else (REVEAL_SHARE, REVEAL_SHARE)
 
-    def _reveal_some(self, answers: list[Answer]) -> None:
+    def _reveal_some(self, answers: list[Answer], *, surely: bool = False) -> None:
+        """Reveal some outputs of a block, and compare some of these; surely: compare all of them."""
         picked = _random.sample(answers, min(PICKED, len(answers)))
         taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
         self._interleaver.candidate.samples.share_reveals(len(picked))
         for answer, values in zip(picked, taken, strict=True):
             weight = CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
-            if _random.random() < weight * self._check_share():
+            if surely or _random.random() < weight * self._check_share():
                 self._check(values, answer)
 
     def probe(self) -> None:
@@ -185,25 +188,35 @@ class SpotCheck:
             timed.watch(min(max(took_ms[-1] / 1e3, shortest_s), longest_s) if took_ms else shortest_s)
 
     def settle(self) -> None:
-        """Reveal and watch after further calls of the candidate, which are no samples, until there are enough of both."""
-        interleaver, timed = self._interleaver, self._interleaver.candidate
+        """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
+        calls: a submission could do the work of these at once, and defer that of blocks."""
+        timed = self._interleaver.candidate
         self._check_again(timed)
         deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._settling_s, MIN_WATCHES)
         while True:
             wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
             if revealed < wanted:
-                answer = interleaver.call(timed)
-                taken = self.reveal(timed, answer)
-                if revealed < MIN_REVEALS:
-                    self._check(taken, answer)
+                with self._further_block(timed) as answers:
+                    self._reveal_some(answers, surely=revealed < MIN_REVEALS)
             elif len(timed.samples.background_ms) < watches and not self._on_device:
-                self._match(timed, interleaver.call(timed))
-                self.watch(timed)
+                with self._further_block(timed) as answers:
+                    self.watch(timed)
+                    for answer in answers:
+                        self._match(timed, answer)
             else:
                 return
 
+    @contextmanager
+    def _further_block(self, timed: TimedWorker) -> Iterator[list[Answer]]:
+        """A block that is no sample. The times of its reveals and watches count."""
+        with self._interleaver.unsampled(timed):
+            yield self._interleaver.block(timed)
+            beside = timed.samples
+        timed.samples.add_checks(beside)
+
     def _check_again(self, timed: TimedWorker) -> None:
-        """Compare outputs for inputs that differ in a few values from the call before, at the same address."""
+        """Compare outputs for inputs that differ in a few values from the call before, at the same address. The times of these reveals
+        don't count, as in `settle`."""
         changes = self._interleaver.few_changes
         if changes is None or not changes.in_place or self._is_slow:
             return
@@ -212,8 +225,9 @@ class SpotCheck:
         if self._on_device and took_ms:
             most = max(fewest, min(most, int(CALLS_AGAIN_S * 1e3 / max(statistics.median(took_ms), 1e-3))))
         for _ in range(most):
-            answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
-            self._check(self.reveal(timed, answer), answer)
+            with self._interleaver.unsampled(timed):
+                answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
+                self._check(self.reveal(timed, answer), answer)
 
     def _match(self, timed: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
         """The output's tensors, in the order of the reference's. Values of plain numbers are not compared."""

@@ -13,7 +13,8 @@ LEAST_MS = 1e-3
 _CALLS = ("wall_ms", "at_s", "busy_ms", "ahead_ms")
 _REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
 _GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
-_STORED = (*_CALLS, *_REVEALS, *_GATED, "background_ms", "background_busy_ms")
+_WATCHES = ("background_ms", "background_busy_ms")
+_STORED = (*_CALLS, *_REVEALS, *_GATED, *_WATCHES)
 """Lists that are stored unchanged, grouped by the calls that they belong to."""
 
 
@@ -58,6 +59,11 @@ class Samples:
     def forget_reveals(self) -> None:
         """Drop the times of reveals: they were a warm-up."""
         self._clear(*_REVEALS)
+
+    def add_checks(self, other: "Samples") -> None:
+        """Add the times of another's reveals, and of the watches after its calls."""
+        for name in (*_REVEALS, *_WATCHES):
+            getattr(self, name).extend(getattr(other, name))
 
     def share_reveals(self, count: int) -> None:
         """Give each of the last `count` reveals, all of one block, their mean time: the first one may do the deferred work of all calls."""

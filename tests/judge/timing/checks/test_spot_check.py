@@ -11,15 +11,18 @@ import torch
 
 from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.spot_check import SpotCheck
+from evaluator.judge.timing.checks.spot_check import MIN_REVEALS, SpotCheck
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.timing_retries import TimingRetries
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
+from tests.corpus import read
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX, forward
 
+ATTACKS = Path(__file__).parents[3] / "attacks" / "corpus"
 DRAWN_SOFTMAX = """\
 import torch
 from torch import nn
@@ -34,6 +37,17 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+
+
+def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outputs that are revealed in the end come from blocks like the samples, not from calls on their own."""
+    for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
+        monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
+    attack = read(ATTACKS / "lazy_hooked_block.py").data.decode()
+    result = judge(attack, problem_path=SHIPPED / "gelu_tanh.py")
+    assert result.category is Category.DEFERRED_WORK, (result.message, result.evidence.detail)
+    timing = result.evidence.timing
+    assert timing is not None and len(timing.candidate.reveal_ms) >= MIN_REVEALS
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
