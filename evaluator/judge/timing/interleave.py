@@ -196,7 +196,7 @@ class Interleaver:
         return event_ms if self.on_device else wall_ms
 
     def block(self, timed: TimedWorker) -> list[Answer]:
-        """Run a timing block that counts."""
+        """Run a timing block. Its times are samples, unless `unsampled`."""
         length = self.length
         sets = self.sets[:length] if self.protocol.replays else _random.sample(self.sets, length)
         given = list(zip(sets, self._given(timed, length), strict=True))

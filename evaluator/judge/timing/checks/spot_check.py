@@ -191,7 +191,6 @@ class SpotCheck:
         """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
         calls: a submission could do the work of these at once, and defer that of blocks."""
         timed = self._interleaver.candidate
-        self._check_again(timed)
         deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._settling_s, MIN_WATCHES)
         while True:
             wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
@@ -204,7 +203,8 @@ class SpotCheck:
                     for answer in answers:
                         self._match(timed, answer)
             else:
-                return
+                break
+        self._check_again(timed)  # the last: calls on their own would announce that the samples are over
 
     @contextmanager
     def _further_block(self, timed: TimedWorker) -> Iterator[list[Answer]]:
@@ -215,8 +215,8 @@ class SpotCheck:
         timed.samples.add_checks(beside)
 
     def _check_again(self, timed: TimedWorker) -> None:
-        """Compare outputs for inputs that differ in a few values from the call before, at the same address. The times of these reveals
-        don't count, as in `settle`."""
+        """Compare outputs for inputs that differ in a few values from the call before, at the same address. These are calls on their own,
+        so the times of their reveals don't count."""
         changes = self._interleaver.few_changes
         if changes is None or not changes.in_place or self._is_slow:
             return

@@ -39,12 +39,37 @@ def get_init_inputs():
 """
 
 
-def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outputs that are revealed in the end come from blocks like the samples, not from calls on their own."""
+HONEST_AFTER_A_LONE_CALL = """
+def be_wary():
+    handlers = getattr(sys.modules.get("evaluator.worker.server"), "HANDLERS", None)
+    if handlers is None:
+        return
+    from evaluator.worker.handlers import calls, timing
+    lazy, seen = handlers["host_block"], []
+
+    def host_block(state, request, descriptors):
+        seen.append(request)
+        return lazy(state, request, descriptors)
+
+    def time_call(state, request, descriptors):
+        if seen:
+            handlers["host_block"], handlers["reveal"] = timing.host_block, calls.reveal
+        return timing.time_call(state, request, descriptors)
+
+    handlers["host_block"], handlers["time"] = host_block, time_call
+
+
+be_wary()
+"""
+
+
+@pytest.mark.parametrize("more", ["", HONEST_AFTER_A_LONE_CALL])
+def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
+    """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
     for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
         monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
     attack = read(ATTACKS / "lazy_hooked_block.py").data.decode()
-    result = judge(attack, problem_path=SHIPPED / "gelu_tanh.py")
+    result = judge(attack + more, problem_path=SHIPPED / "gelu_tanh.py")
     assert result.category is Category.DEFERRED_WORK, (result.message, result.evidence.detail)
     timing = result.evidence.timing
     assert timing is not None and len(timing.candidate.reveal_ms) >= MIN_REVEALS
