@@ -321,13 +321,21 @@ class Rounds:
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
         told: dict[str, Any] = {"gross": self._gross, "may_overflow": self._may_overflow}
-        sample = self._sampler.holding(arguments.first if isinstance(arguments, FewRows) else ())
-        if sample is not None:
-            some = [sample.of(value) for value in values]
-            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, **told)
-            if judged.category is None:
-                return judged, values
+        if isinstance(arguments, FewRows) and (judged := self._judge_changed_rows(arguments, values, told)):
+            return judged, values
         return judge_values(self._case, self._oracle, arguments, values, self.form, pattern, **told), values
+
+    def _judge_changed_rows(self, arguments: FewRows, values: list[torch.Tensor], told: dict[str, Any]) -> Judgement | None:
+        """The verdict on the changed rows and some others; None if all rows have to be compared."""
+        sample = self._sampler.holding(arguments.first)
+        if sample is None:
+            return None
+        some = [sample.of(value) for value in values]
+        try:
+            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, **told)
+        except ReferenceFailedError:  # it may not take this number of rows
+            return None
+        return judged if judged.category is None else None
 
     @property
     def _may_overflow(self) -> bool:

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import or_
 from typing import Any
 
 import torch
@@ -16,7 +17,9 @@ SAMPLE_ELEMENTS = 1 << 26
 BLOCKS = 8
 """Number of blocks of neighbouring rows in a sample."""
 SHORTER = 8
-"""Beside known rows, blocks are shorter by this factor: the first and the last round compare all rows."""
+"""Beside known rows, blocks are shorter by this factor: rounds with unchanged inputs compare all rows."""
+GROUP = 16
+"""A known row is compared with its neighbours in an aligned group of at most this many rows, since kernels compute tiles of rows."""
 
 _random = secrets.SystemRandom()
 
@@ -70,19 +73,24 @@ class Sampler:
         """For inputs and outputs of these shapes."""
         rows = common_rows(inputs, outputs) if outputs and rows_independent else None
         largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
-        self._apart = all(has_row_scale(output.shape, rows_independent) and not is_exact(output.dtype) for output in outputs)
+        exact = [is_exact(output.dtype) for output in outputs]
+        scaled_apart = [has_row_scale(output.shape, rows_independent) for output in outputs]
+        self._any_exact, self._common_scale = any(exact), not all(map(or_, exact, scaled_apart))
         self._rows = rows or 0
         self._blocks: list[range] = []
+        self._group = GROUP
         self._short_blocks: list[range] = []
         if rows is not None and largest > SAMPLE_ELEMENTS:
             step = max(SAMPLE_ELEMENTS * rows // largest // BLOCKS, 1)
+            short = max(step // SHORTER, 1)
             self._blocks = _blocks(rows, step)
-            self._short_blocks = _blocks(rows, max(step // SHORTER, 1))
+            self._group = min(short, GROUP)
+            self._short_blocks = _blocks(rows, short if short < GROUP else short // GROUP * GROUP)
 
     def draw(self, among: Sequence[int] = ()) -> Sample | None:
         """Rows that can't be predicted; None for all rows, and if an output is exact or has one scale for the whole tensor. If `among` is
         given, one block holds one of these rows."""
-        if len(self._blocks) <= BLOCKS or not self._apart:
+        if len(self._blocks) <= BLOCKS or self._any_exact or self._common_scale:
             return None
         drawn = _random.sample(self._blocks, BLOCKS)
         row = _random.choice(among) if among else -1
@@ -92,12 +100,17 @@ class Sampler:
         return Sample(tuple(drawn))
 
     def holding(self, rows: Collection[int]) -> Sample | None:
-        """These rows, and short blocks of random others; None for all rows. A wrong sample is no verdict: it may have another scale than
-        the whole."""
+        """The groups of these rows, and short blocks of random others; None for all rows.
+
+        A wrong sample is no verdict: its scale may be smaller than that of the whole. If an output has one scale for the whole, groups must
+        have GROUP rows, so that rows with outliers don't dominate the sample's scale.
+        """
         others = [block for block in self._short_blocks if not any(row in block for row in rows)]
-        if not rows or len(others) <= BLOCKS:
+        if not rows or len(others) <= BLOCKS or (self._common_scale and self._group < GROUP):
             return None
-        sample = Sample((*(range(row, row + 1) for row in rows), *_random.sample(others, BLOCKS)))
+        starts = sorted({row - row % self._group for row in rows})
+        groups = [range(start, min(start + self._group, self._rows)) for start in starts]
+        sample = Sample((*groups, *_random.sample(others, BLOCKS)))
         return sample if 2 * len(sample) < self._rows else None
 
 

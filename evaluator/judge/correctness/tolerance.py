@@ -47,7 +47,7 @@ ZERO_ERROR = 0.8
 UNCERTAIN_ERROR = 0.1
 UNCERTAIN_SHARE, UNCERTAIN_ELEMENTS = 0.05, 16
 """If a reference errs by more than UNCERTAIN_ERROR at this share of an output's elements, and at this many, rounding decides on the output.
-Gates that choose some of many depend on rounding at fewer elements, and lone numbers by chance."""
+Gates that choose some of many depend on rounding at fewer elements, unless bfloat16 chooses among tens; lone numbers do by chance."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many base tolerances is too inaccurate to judge by."""
 SLIP_FACTOR = 4

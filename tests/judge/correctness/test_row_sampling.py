@@ -64,18 +64,56 @@ def test_a_sample_is_judged_by_its_own_rows_and_named_by_their_numbers() -> None
     assert "1 of 240 elements of 8 rows of the output" in judged.message and "first at (33, 7)" in judged.message
 
 
-def test_a_sample_holds_every_changed_row_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 16 * 20)
-    sampler = Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=True)
-    drawn = [sampler.holding([3, 40, 41]) for _ in range(200)]
-    rows = [{row for block in sample.blocks for row in block} for sample in drawn if sample is not None]
-    assert len(rows) == 200
-    assert all({3, 40, 41} <= some and len(some) == 3 + 8 for some in rows)
-    assert set().union(*rows) == set(range(61))
-    assert sampler.holding([]) is None  # changes that lie in all rows
-    assert sampler.holding(range(61)) is None
-    assert Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=False).holding([3]) is None
-    assert Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20).long(), torch.zeros(61)], rows_independent=True).holding([3]) is not None
+def sampler(monkeypatch: pytest.MonkeyPatch, *outputs: torch.Tensor, rows_independent: bool = True, block: int = 2) -> Sampler:
+    """A sampler of outputs with 1952 rows, with blocks of this many rows."""
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 8 * block * 20)
+    return Sampler([torch.zeros(1952, 20)], outputs or [torch.zeros(1952, 20)], rows_independent)
+
+
+@pytest.mark.parametrize(("block", "neighbours"), [(8, [3, 40, 41]), (16, [2, 3, 40, 41]), (128, [*range(16), *range(32, 48)])])
+def test_a_sample_holds_every_changed_row_with_neighbours_and_others(
+    block: int, neighbours: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = sampler(monkeypatch, block=block)
+    drawn = [chosen.holding([3, 40, 41]) for _ in range(500)]
+    rows = [[row for block in sample.blocks for row in block] for sample in drawn if sample is not None]
+    assert len(rows) == 500
+    assert all(len(set(some)) == len(some) == len(neighbours) + block for some in rows)
+    assert all({*neighbours} <= {*some} for some in rows)
+    assert len({row for some in rows for row in some}) > 1600
+    assert chosen.holding([]) is None  # changes that lie in all rows
+    assert chosen.holding(range(1952)) is None
+
+
+def test_a_sample_of_changed_rows_suits_integers_and_with_many_rows_one_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes, sums = torch.zeros(1952, 20).long(), torch.zeros(1952)
+    assert sampler(monkeypatch, rows_independent=False, block=128).holding([3]) is None
+    assert sampler(monkeypatch, codes, block=8).holding([3]) is not None
+    assert sampler(monkeypatch, codes, sums, block=128).holding([3]) is not None
+    assert sampler(monkeypatch, codes, sums, block=64).holding([3]) is None
+
+
+def test_all_rows_are_compared_if_the_reference_can_not_take_a_sample(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 1)
+    path = tmp_path / "pairs.py"
+    path.write_text(
+        """import torch
+ASSAY = {"rows_independent": True}
+rows = 64
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x.view(32, 2, 3000), 2).view(64, 3000)
+def get_inputs():
+    return [torch.randn(rows, 3000)]
+def get_init_inputs():
+    return []
+"""
+    )
+    result = judge(forward("return torch.softmax(x, 1)"), problem_path=path)
+    assert [found.distribution for found in result.evidence.rounds if found.distribution in ("rows", "outliers")], result.message
+    assert all(found.passed for found in result.evidence.rounds)
 
 
 def test_a_wrong_row_among_changed_ones_is_found_in_a_sample(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

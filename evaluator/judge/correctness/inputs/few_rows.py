@@ -44,7 +44,7 @@ OUTLIER_SHARE = 256
 SPREAD = 0.5
 """Range of a row's outliers, as a share of their mean: equal ones would tie for the maximum."""
 MOST_KNOWN = 64
-"""Outliers whose rows are compared in any case."""
+"""Outliers of a tensor whose rows are compared in any case."""
 LARGEST_OUTLIER = 256.0
 """Maximum, as a multiple of the row's RMS. Language models have such activations."""
 LARGEST_HALF = 128.0
@@ -57,8 +57,8 @@ class FewRows(list[Any]):
     """Arguments of which a few values were changed."""
 
     def __init__(self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = ()) -> None:
-        """first: indices of dimension 0 with changed elements, some of them if there are many; empty if all have. written: changes
-        that can be undone."""
+        """first: indices of dimension 0 with changes that most others don't have, some of them if there are many. written: changes that
+        can be undone."""
         super().__init__(arguments)
         self.first = tuple(first)
         self._written = list(written)
@@ -199,7 +199,7 @@ def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure
 
 
 def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[_Written, list[int]]:
-    """Make a few elements of a flat row large. Return what they were, and the first positions.
+    """Make a few elements of a flat row large. Return what they were, and the positions of small and large ones among them.
 
     The positions are a random arithmetic progression: the judge knows them without waiting for the device.
     """
@@ -210,12 +210,14 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[_Written, 
     size = torch.linalg.vector_norm(row, dtype=wide) * math.sqrt(energy / count)
     if row.dtype == torch.float16:
         size = size.clamp_max(LARGEST_HALF / (1 + SPREAD / 2))
-    sizes = size * (1 + SPREAD * ((torch.arange(count, device=row.device) + 0.5) / count - 0.5))
     start, step = drawn.randrange(len(row)), drawn.randrange(len(row)) | 1
-    positions = (start + step * torch.arange(count, device=row.device)) % len(row)
+    numbers = torch.arange(count, device=row.device)
+    sizes = size * (1 + SPREAD * ((numbers + 0.5) / count - 0.5))
+    positions = (start + step * numbers) % len(row)
+    known_step = math.ceil(count / MOST_KNOWN)
     values = row[positions]
     row[positions] = values.sign() * sizes.to(row.dtype)
-    return (row, positions, values), [(start + step * number) % len(row) for number in range(min(count, MOST_KNOWN))]
+    return (row, positions, values), [(start + step * number) % len(row) for number in range(count - 1, -1, -known_step)]
 
 
 def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:

@@ -106,11 +106,12 @@ def test_indices_of_dimension_0_are_told() -> None:
         assert changed.first or int((gains > 0).sum()) >= 1
 
 
-def test_rows_of_few_outliers_are_all_told_and_of_many_the_first_64() -> None:
+def test_rows_of_few_outliers_are_all_told_and_of_many_those_of_64_at_most() -> None:
     told = []
     for seed in SEEDS:
         drawn = [torch.randn(640, 40), torch.randn(640, 200)]
         given = [tensor.clone() for tensor in drawn]
+        before_largest = max(float(tensor.abs().max()) for tensor in drawn)
         outliers = with_outliers(given if seed % 2 else FewRows(given, [0]), seed)
         large = [tensor.clone() for tensor in outliers]
         runs = with_changed_runs(outliers, seed)
@@ -118,9 +119,11 @@ def test_rows_of_few_outliers_are_all_told_and_of_many_the_first_64() -> None:
         for before, after, changed in ((drawn, large, outliers), (large, runs, runs)):
             rows = {row for pair in zip(before, after, strict=True) for row in (pair[0] != pair[1]).any(1).nonzero().flatten().tolist()}
             assert {*changed.first} - {0} <= rows | {*outliers.first}, seed
-            assert rows <= {*changed.first} or len(changed.first) >= 32, seed
+            assert rows <= {*changed.first} or len(changed.first) >= 30, seed
         told.append(len(outliers.first))
-    assert min(told) <= 3 and 32 <= max(told) <= 1 + 2 * 64
+        largest = [int(each.abs().argmax()) // each.shape[1] for each in large if each.abs().max() > 2 * before_largest]
+        assert {*largest} <= {*outliers.first}, seed
+    assert min(told) <= 3 and 30 <= max(told) <= 1 + 2 * 64
 
 
 @pytest.mark.parametrize("kind", [Kind.FIXED, Kind.SORTED, Kind.SYMMETRIC])
