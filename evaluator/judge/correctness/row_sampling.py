@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import or_
 from typing import Any
 
 import torch
@@ -73,9 +72,8 @@ class Sampler:
         """For inputs and outputs of these shapes."""
         rows = common_rows(inputs, outputs) if outputs and rows_independent else None
         largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
-        exact = [is_exact(output.dtype) for output in outputs]
-        scaled_apart = [has_row_scale(output.shape, rows_independent) for output in outputs]
-        self._any_exact, self._common_scale = any(exact), not all(map(or_, exact, scaled_apart))
+        self._any_exact = any(is_exact(output.dtype) for output in outputs)
+        self._common_scale = any(not is_exact(output.dtype) and not has_row_scale(output.shape, rows_independent) for output in outputs)
         self._rows = rows or 0
         self._blocks: list[range] = []
         self._group = GROUP
@@ -83,9 +81,8 @@ class Sampler:
         if rows is not None and largest > SAMPLE_ELEMENTS:
             step = max(SAMPLE_ELEMENTS * rows // largest // BLOCKS, 1)
             short = max(step // SHORTER, 1)
-            self._blocks = _blocks(rows, step)
             self._group = min(short, GROUP)
-            self._short_blocks = _blocks(rows, short if short < GROUP else short // GROUP * GROUP)
+            self._blocks, self._short_blocks = _blocks(rows, step), _blocks(rows, short - short % self._group)
 
     def draw(self, among: Sequence[int] = ()) -> Sample | None:
         """Rows that can't be predicted; None for all rows, and if an output is exact or has one scale for the whole tensor. If `among` is
