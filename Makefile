@@ -1,6 +1,6 @@
 # make demo    judge a dozen of the shipped submissions and print the leaderboard (installs what it needs into .venv first)
-# make test    the quick tests: five minutes on two cores
-# make check   everything that has to pass before a change goes in: lint, types and all tests that need no GPU
+# make test    the quick tests: three minutes on two cores
+# make check   everything that has to pass before a change goes in: lint, types and the tests that need no GPU
 
 PYTHON ?= python3
 TEST_JOBS ?= 2
@@ -24,16 +24,18 @@ DEMO := $(addprefix submissions/,$(if $(HAS_GPU),$(DEMO_GPU),$(DEMO_CPU)))
 # Some submissions loop for ever: five seconds are enough to see that.
 JUDGE := $(RUN) pipeline.py --timeout 5
 
-# A file is one worker's, since its tests share what is expensive; files begin in the order of tests/conftest.py, the longest first.
+# A file is one worker's, since its tests share what is expensive. The longest files begin first (tests/conftest.py).
 TESTS := $(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -rfER
 
-.PHONY: help demo demo-all test gpu-test lint types format check clean
+.PHONY: help demo demo-all test gpu-test bench nightly lint types format check clean
 
 help:
 	@echo "make demo      judge a dozen shipped submissions, print the leaderboard"
 	@echo "make demo-all  judge all of submissions/ (several minutes)"
 	@echo "make test      the quick tests: units, and a few submissions through every stage"
 	@echo "make gpu-test  the tests that need a GPU"
+	@echo "make bench     the tests that measure times, on a quiet machine"
+	@echo "make nightly   tests of the benchmarks, soaks, wide draws of the fuzzers"
 	@echo "make lint      ruff: rules and format        make format  apply the format"
 	@echo "make types     mypy"
 	@echo "make check     lint, types and all tests that need no GPU"
@@ -58,10 +60,16 @@ demo-all: $(VENV)/installed
 	@$(RUN) -m db leaderboard --all
 
 test: $(VENV)/installed-dev
-	$(TESTS) -m "not gpu and not slow"
+	$(TESTS) -m "not gpu and not quiet and not nightly and not slow"
 
 gpu-test: $(VENV)/installed-dev
 	$(RUN) -m pytest -m gpu
+
+bench: $(VENV)/installed-dev
+	$(RUN) -m pytest -m "quiet and not gpu"
+
+nightly: $(VENV)/installed-dev
+	$(TESTS) -m "nightly and not gpu and not quiet"
 
 lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

@@ -8,6 +8,8 @@ import pytest
 from tests.command_line import PROJECT
 from tests.test_docs import code_blocks, document
 
+pytestmark = pytest.mark.slow(20)
+
 
 def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "submissions").symlink_to(PROJECT / "submissions")

@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from assay.commands import COMMANDS
 from tests.command_line import PROJECT, RUN_S
 from tests.test_docs import code_blocks, document
+
+pytestmark = pytest.mark.slow(60)
 
 ELSEWHERE = {
     "make demo",

@@ -10,6 +10,8 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.corpus import Record, check, corpus, is_expected, is_there, judge
 
+pytestmark = pytest.mark.slow(190)
+
 HERE = Path(__file__).parent
 ATTACKS = corpus(HERE / "corpus")
 FORMS = corpus(HERE.parent / "honest/corpus")

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.hold import main
 from tests.shipped import ROOT
 
+pytestmark = pytest.mark.nightly
+
 
 def test_an_evaluation_holds_the_device_for_its_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "hold.json"

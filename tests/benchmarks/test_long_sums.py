@@ -8,6 +8,8 @@ import torch
 
 from benchmarks.long_sums import BFLOAT_BITS, BFLOAT_LARGEST, FLOAT32, HALF_BITS, HALF_LARGEST, KINDS, NARROW, compiled, main
 
+pytestmark = pytest.mark.nightly
+
 
 def test_float32_sums_are_accepted_and_narrow_ones_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "sums.json"

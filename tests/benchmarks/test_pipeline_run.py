@@ -11,6 +11,8 @@ from evaluator.results.result import Result
 from tests.command_line import PROBLEM, submission
 from tests.db.samples import result
 
+pytestmark = pytest.mark.nightly
+
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 

@@ -13,6 +13,8 @@ from benchmarks.plain_answers.generate import AnswerError, answer
 from benchmarks.plain_answers.shrink import executed
 from tests.command_line import PROJECT
 
+pytestmark = pytest.mark.nightly
+
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 TAIL = "\ndef get_init_inputs():\n    return []\n"
 

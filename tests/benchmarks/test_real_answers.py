@@ -19,6 +19,8 @@ from benchmarks.real_answers.generate import NothingToReplaceError
 from evaluator.problem.catalogue import discover
 from evaluator.submission.discover import find
 
+pytestmark = pytest.mark.nightly
+
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\nclass Model(nn.Module):\n"
 TAIL = "\ndef get_inputs():\n    return [torch.rand({shape})]\n\ndef get_init_inputs():\n    return [{arguments}]\n"
 

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.rewards import groups, main, problem_of
 from benchmarks.variants import variants
 
+pytestmark = pytest.mark.nightly
+
 
 def test_a_group_answers_one_problem() -> None:
     made = variants("cpp", 120)

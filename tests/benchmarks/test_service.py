@@ -9,6 +9,8 @@ from benchmarks import service
 from evaluator.results.category import Category
 from evaluator.submission.extract import of_text
 
+pytestmark = pytest.mark.nightly
+
 
 def test_the_load_is_distinct_and_each_kind_is_read_as_it_is_meant() -> None:
     items = service.load(400, 0.5, list(service.HONEST))

@@ -9,6 +9,8 @@ import pytest
 from benchmarks.stock_protocol import CALLS, ROUNDS, StockRun, Subject, run_group, run_stock
 from tests.command_line import submission
 
+pytestmark = pytest.mark.nightly
+
 PROBLEM = """\
 import torch
 from torch import nn

@@ -17,6 +17,8 @@ from benchmarks.stock_protocol import Subject
 from benchmarks.throughput import drawn, main, subjects_of
 from tests.shipped import FOLDER
 
+pytestmark = pytest.mark.nightly
+
 SUBJECTS = [Subject(str(number), "", Path("problem.py"), {}) for number in range(20)]
 
 

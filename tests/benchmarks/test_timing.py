@@ -13,6 +13,8 @@ from benchmarks.timing import Climbed, main
 from benchmarks.truth import BESIDE_KERNELS, CALL, Truth, kernel_spans_ms, read_ncu
 from evaluator.problem.load import load
 
+pytestmark = pytest.mark.nightly
+
 
 def event(name: str, device: str, start_us: float, end_us: float) -> Any:
     return SimpleNamespace(name=name, device_type=SimpleNamespace(name=device), time_range=SimpleNamespace(start=start_us, end=end_us))

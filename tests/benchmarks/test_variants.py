@@ -11,6 +11,8 @@ from benchmarks.variants import KINDS, TUNINGS, Variant, origins, variants, writ
 from evaluator.build import Toolchain
 from tests.command_line import Bench
 
+pytestmark = pytest.mark.nightly
+
 EACH_JUDGED = {"softmax/cpp_parallel", "softmax/cpp_divides_by_count", "leaky_relu/cpp_crash"}
 
 

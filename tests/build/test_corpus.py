@@ -23,6 +23,8 @@ from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import copy_of
 from tests.shipped import ROOT, expectations
 
+pytestmark = pytest.mark.slow(90)
+
 PAIR = {"softmax/cpp_parallel.py": None, "softmax/const_pointer.py": Category.CONST_POINTER}
 """One in C++ that is right, and one in CUDA that is wrong, each with what its build ends as."""
 SIDE_BY_SIDE = max(1, cpu_count() // 2)

@@ -21,6 +21,8 @@ from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
 from tests.build.conftest import DATA, FLAGS
 
+pytestmark = pytest.mark.slow(100)
+
 NVCC = """#!/bin/sh
 echo "$@" >> {root}/calls
 case " $* " in

@@ -16,6 +16,8 @@ from assay_client.command import main
 from tests.command_line import PROJECT, submission
 from tests.web.service.process import Process
 
+pytestmark = pytest.mark.slow(10)
+
 COMMAND_S = 240
 
 

@@ -17,6 +17,8 @@ from tests.client.model import NOTHING, RIGHT, WRONG
 from tests.command_line import PROBLEM
 from tests.web.service.process import Process
 
+pytestmark = pytest.mark.slow(30)
+
 
 @pytest.fixture
 def problems(process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

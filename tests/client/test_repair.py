@@ -25,6 +25,8 @@ from tests.client.model import DOES_NOT_COMPILE, NOTHING, RIGHT, WRONG, Model, R
 from tests.command_line import PROBLEM, PROJECT
 from tests.web.service.process import Process
 
+pytestmark = pytest.mark.slow(60)
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -28,6 +28,8 @@ from assay_client import (
 from tests.command_line import PROBLEM, submission
 from tests.web.service.process import Process
 
+pytestmark = pytest.mark.slow(20)
+
 BORROWED = f"```python\n{submission('x + x')}```\n"
 WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
 RAISES = f"```python\n{submission('x', before='raise ValueError(3)')}```\n"

@@ -18,6 +18,8 @@ from tests.client.model import BORROWED, WRONG, Model, says
 from tests.command_line import PROBLEM, PROJECT
 from tests.web.service.process import Process
 
+pytestmark = pytest.mark.slow(20)
+
 RUN_S = 240
 
 

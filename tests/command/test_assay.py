@@ -16,6 +16,8 @@ from assay.commands import COMMANDS
 from evaluator.results.result import EVALUATOR_VERSION
 from tests.command_line import PROBLEM, PROJECT, RUN_S, submission
 
+pytestmark = pytest.mark.slow(40)
+
 SCRIPT = """\
 #!{python}
 import sys

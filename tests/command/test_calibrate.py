@@ -23,6 +23,8 @@ from evaluator.sandbox import Zygote, best_level
 from tests.judge.conftest import own_cpu
 from tests.screens import WIDTHS, assert_fits
 
+pytestmark = pytest.mark.slow(240)
+
 
 def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

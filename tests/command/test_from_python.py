@@ -22,6 +22,8 @@ from db.store import Store
 from evaluator.results.result import Result
 from tests.command_line import Bench, submission
 
+pytestmark = pytest.mark.slow(20)
+
 NOT_FROM_PYTHON = {"json", "feedback", "fail-on", "junit"}
 """Options that are about files and exit codes of the command line."""
 CHANGING = {"id", "line", "feedback", "started_at", "duration_s"}

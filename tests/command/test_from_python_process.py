@@ -12,6 +12,8 @@ import pytest
 from tests.command.test_pipeline_ending import assert_all_end, below
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
+pytestmark = pytest.mark.slow(20)
+
 HEAVY = ("torch", "sqlalchemy", "pydantic", "numpy", "rich", "pandas")
 SCRIPT = f"""\
 import sys

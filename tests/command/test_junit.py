@@ -18,6 +18,8 @@ from evaluator.results.category import CATEGORIES, Category, Status
 from tests.command_line import RUN_S, Bench, submission
 from tests.db.samples import full_evidence, result
 
+pytestmark = pytest.mark.slow(60)
+
 TEXT = {"type", "message"}
 STRUCTURE: dict[str, tuple[set[str], set[str], set[str]]] = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),

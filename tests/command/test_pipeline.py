@@ -17,6 +17,8 @@ from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
 from tests.command_line import PROBLEM, PROJECT, RUN_S, TILED, Bench, header_folder, refused, submission
 
+pytestmark = pytest.mark.slow(130)
+
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
     *("runtime_ms", "baseline_ms", "speedup", "source_sha256", "started_at", "duration_s"),

@@ -10,6 +10,8 @@ from evaluator.judge.roofline.calibration_run import calibrate
 from evaluator.machine.devices import cpu
 from tests.command_line import PROBLEM, Bench, submission
 
+pytestmark = pytest.mark.slow(140)
+
 
 def test_a_run_holds_times_against_the_stored_calibration(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

@@ -16,6 +16,8 @@ from db.store import Store
 from evaluator.sandbox.resources.process_tree import descendants
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
+pytestmark = pytest.mark.slow(180)
+
 SUBMISSIONS = 12
 SHARED = 6
 """Submissions that two runs judge at once."""

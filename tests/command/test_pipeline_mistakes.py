@@ -9,6 +9,8 @@ import pipeline
 from db.store import Store
 from tests.command_line import PROJECT, Bench, refused, submission
 
+pytestmark = pytest.mark.slow(60)
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:

@@ -7,8 +7,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from db.store import Store
 from tests.command_line import PROJECT, RUN_S, Bench, submission
+
+pytestmark = pytest.mark.slow(30)
 
 FILLING = """
     import json, os, sqlite3, sys, time

@@ -15,6 +15,8 @@ from tests.command_line import Bench, submission
 from tests.db.samples import result
 from tests.terminal import CTRL_C, Terminal
 
+pytestmark = pytest.mark.slow(80)
+
 NAMES = ("right", "wrong", "slow", "later", "last")
 MANY = 1500
 

@@ -12,6 +12,8 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.corpus import PROJECT, Record, check, corpus, judge
 
+pytestmark = pytest.mark.slow(40)
+
 HERE = Path(__file__).parent
 PROBLEMS = HERE / "problems"
 ANSWERS = corpus(HERE / "corpus")

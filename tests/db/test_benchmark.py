@@ -5,10 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.leaderboard import TARGETS_MS
 from db.queries.leaderboard import leaderboard
 from db.store import Store
 from db.upkeep import check
+
+pytestmark = pytest.mark.slow(10)
 
 ROOT = Path(__file__).parents[2]
 

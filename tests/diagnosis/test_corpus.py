@@ -11,6 +11,8 @@ from evaluator.results.category import CATEGORIES, Category, Status
 from tests.corpus import PROJECT, Entry, Record, check, judge
 from tests.diagnosis.fault import FAULTS
 
+pytestmark = pytest.mark.slow(190)
+
 HAS_NVCC = shutil.which("nvcc") is not None
 ON_CPU = [name for name, fault in FAULTS.items() if "cpu" in fault.verdicts and (HAS_NVCC or "needs" not in fault.header)]
 ON_CUDA = [name for name, fault in FAULTS.items() if "cuda" in fault.verdicts]

@@ -20,6 +20,8 @@ from tests.documents.commands import DOCUMENTS, Shown, shown
 from tests.documents.scene import Scene
 from tests.test_docs import code_blocks, document
 
+pytestmark = pytest.mark.slow(200)
+
 ELSEWHERE = {"quickstart.md": "tests/test_quickstart.py", "ray.md": "tests/documents/test_ray_commands.py"}
 """Documents whose commands another file runs."""
 SERVERS = re.compile(r"(assay (serve|service)|python -m web)( --\S+ \S+)*")

@@ -6,8 +6,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.command.test_pipeline_ending import assert_all_end, below
 from tests.command_line import PROJECT
+
+pytestmark = pytest.mark.slow(20)
 
 SCRIPT = """\
 import sys

@@ -44,6 +44,8 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
 )
 from tests.judge.conftest import make_job, own_cpu
 
+pytestmark = pytest.mark.slow(60)
+
 
 def options(folder: Path, judges: int) -> EngineOptions:
     return EngineOptions(device=own_cpu(), stands_in=False, judges=judges, cache_root=folder)

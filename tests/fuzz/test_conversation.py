@@ -15,6 +15,8 @@ from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
 from tests.fuzz.plan import REQUESTS, Mutation, Plan
 
+pytestmark = pytest.mark.slow(160)
+
 LIGHT_CONVERSATIONS = 240
 CONFINED_CONVERSATIONS = 60
 PATIENT_S = 2.0

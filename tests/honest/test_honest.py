@@ -11,6 +11,8 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.corpus import Record, check, corpus, judge
 
+pytestmark = pytest.mark.slow(110)
+
 HERE = Path(__file__).parent
 FORMS = corpus(HERE / "corpus")
 CPU = [name for name, form in FORMS.items() if "cpu" in form.verdicts]

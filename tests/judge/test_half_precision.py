@@ -20,6 +20,8 @@ from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemCase
 
+pytestmark = pytest.mark.slow(20)
+
 CPU = torch.device("cpu")
 INNER = {
     "attention": {"batch_size": 1, "heads": 4},

@@ -10,6 +10,8 @@ from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.hostile import BEHAVIOURS, ENTRY
 
+pytestmark = pytest.mark.slow(60)
+
 SOFTMAX = """
 import torch
 

@@ -24,6 +24,8 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
 from tests.judge.test_sanitizer_runs import launched, level_context  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.slow(60)
+
 LOGS = Path(__file__).parents[1] / "profiler/logs"
 RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
 SECOND_HANGS = RIGHT.replace(

@@ -29,6 +29,8 @@ from evaluator.sandbox.level_choice import try_level
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
 from tests.judge.conftest import Judge, make_job, own_cpu
 
+pytestmark = pytest.mark.slow(70)
+
 HEAD = "import os, socket, time\nimport torch\nclass ModelNew(torch.nn.Module):\n    calls = 0\n    def forward(self, x):\n"
 RIGHT = HEAD + "        return torch.softmax(x, 1)\n"
 SECOND_CALL = HEAD + "        self.calls += 1\n        assert self.calls < 2, f'call {self.calls} of {tuple(x.shape)}'\n        return x\n"

@@ -24,6 +24,8 @@ from evaluator.results.evidence import StarvingEvidence
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import forward
 
+pytestmark = pytest.mark.slow(40)
+
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 

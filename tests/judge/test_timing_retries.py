@@ -31,6 +31,8 @@ from tests.judge.device.test_cpu_affinity import LAST
 from tests.judge.sources import SOFTMAX
 from tests.judge.stand_in_nvml import UUID, StandIn
 
+pytestmark = pytest.mark.slow(40)
+
 HOT, CALM, IDLE = 0x40, 0x4, 0x1
 JUDGES = list(judge_core([LAST]))
 

@@ -7,6 +7,8 @@ import pytest
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 
+pytestmark = pytest.mark.slow(20)
+
 PROBLEM = """
 import itertools
 

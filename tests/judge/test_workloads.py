@@ -16,6 +16,8 @@ from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 from tests.judge.conftest import Judge
 from tests.judge.sources import forward
 
+pytestmark = pytest.mark.slow(10)
+
 PROBLEM = """
 import torch
 from torch import nn

@@ -16,6 +16,8 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.shipped import ROOT, Key, expectations
 
+pytestmark = pytest.mark.slow(180)
+
 COMPILED_ON_CPU = {
     "submissions/softmax/const_pointer.py",
     "submissions/softmax/undeclared_identifier.py",

@@ -17,6 +17,8 @@ from tests.web.serving import served
 from tests.web.windows import WIDTHS, Windows, follow
 from web.charts import Theme
 
+pytestmark = pytest.mark.slow(20)
+
 # A busy machine takes many seconds to draw a picture.
 expect.set_options(timeout=60_000)
 

@@ -12,6 +12,8 @@ from tests.web.conftest import PROBLEM_SOURCE
 from tests.web.serving import served
 from tests.web.windows import WIDTHS, Windows
 
+pytestmark = pytest.mark.slow(20)
+
 COMMON = "".join(f"line_{number} = {number}\n" for number in range(30))
 
 

@@ -17,6 +17,8 @@ from tests.web.serving import served
 from tests.web.windows import WIDTHS, Windows, follow
 from web.charts import Theme
 
+pytestmark = pytest.mark.slow(40)
+
 FOLDER = "ASSAY_SCREENSHOTS"
 MAX_HEIGHT = 4000
 TABLES = ("/leaderboard", "/leaderboard?problem=softmax&all=true", "/evaluations", "/run/1", "/author?name=ada", "/live")

@@ -8,10 +8,14 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from db.store import Store
 from tests.command_line import PROJECT
 from tests.db.samples import result
 from web.listener import listening
+
+pytestmark = pytest.mark.slow(10)
 
 WITHOUT = (
     "import sys; sys.modules['{}'] = None; import runpy; sys.argv = ['web', '--db', '{}']; runpy.run_module('web', run_name='__main__')"

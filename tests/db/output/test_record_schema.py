@@ -19,6 +19,8 @@ from evaluator.results.result import Result
 from tests.command_line import Bench, submission
 from tests.db.samples import full_evidence, result
 
+pytestmark = pytest.mark.slow(10)
+
 WHOLE = json.loads(FILE.read_text(encoding="utf-8"))
 JUDGED, EXPORTED = "JudgedRecord", "ExportedRecord"
 SOURCE = "class ModelNew: ...\n"

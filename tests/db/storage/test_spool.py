@@ -27,6 +27,8 @@ from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
 from tests.db.test_upgrade import as_nobody
 
+pytestmark = pytest.mark.slow(40)
+
 ROOT = Path(__file__).parents[3]
 SOURCE = "class ModelNew: ...\n"
 

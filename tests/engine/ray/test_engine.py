@@ -55,6 +55,8 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
 from tests.engine.ray.ray_cluster import SmallCluster, options_for
 from tests.judge.conftest import make_job, own_cpu
 
+pytestmark = pytest.mark.slow(180)
+
 EXTENSION = """\
 import torch
 from torch.utils.cpp_extension import load_inline

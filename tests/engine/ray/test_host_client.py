@@ -4,12 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evaluator.engine.ray.host import HostFacts
 from evaluator.engine.ray.host_client import LiveHost
 from evaluator.machine.devices import cpu
 from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job
+
+pytestmark = pytest.mark.slow(180)
 
 
 def test_a_job_whose_problem_can_not_be_read_ends_alone(tmp_path: Path) -> None:

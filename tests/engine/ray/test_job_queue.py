@@ -3,6 +3,8 @@
 import threading
 from dataclasses import dataclass
 
+import pytest
+
 from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, JobQueue, Loss, QueuedJob
 from evaluator.engine.run import Run
 from evaluator.job import Job, result_of
@@ -10,6 +12,8 @@ from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.engine.contract import delivered
 from tests.judge.conftest import make_job
+
+pytestmark = pytest.mark.slow(180)
 
 
 @dataclass

@@ -17,6 +17,8 @@ from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.sources import forward
 
+pytestmark = pytest.mark.slow(10)
+
 
 def test_rows_are_drawn_anew_in_blocks_and_any_row_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 16 * 20)

@@ -11,6 +11,8 @@ from evaluator.judge.roofline.peaks import PeakMeter, best_s, cache_bytes, forma
 from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY
 
+pytestmark = pytest.mark.slow(30)
+
 CPU = torch.device("cpu")
 
 

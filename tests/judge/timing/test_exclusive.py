@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.shipped import ROOT
+
+pytestmark = pytest.mark.slow(20)
 
 SLEEPING = """
 import time, torch

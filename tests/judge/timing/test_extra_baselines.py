@@ -16,6 +16,8 @@ from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX
 from tests.judge.timing.test_timed_worker import started
 
+pytestmark = pytest.mark.slow(100)
+
 
 def refuse(kind: str) -> WorkerClient:
     raise WorkerError(f"{kind} is not to be had")

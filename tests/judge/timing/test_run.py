@@ -23,6 +23,8 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import forward
 
+pytestmark = pytest.mark.slow(10)
+
 SLEEPING = forward("import time; time.sleep(0.02)\nreturn torch.softmax(x, 1)")
 
 

@@ -8,6 +8,8 @@ from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 
+pytestmark = pytest.mark.slow(20)
+
 PROBLEM = """
 import torch
 

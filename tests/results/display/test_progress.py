@@ -11,6 +11,8 @@ from evaluator.results.display.pace import Pace
 from tests.command_line import PROJECT
 from tests.terminal import CTRL_C, Terminal, python
 
+pytestmark = pytest.mark.slow(20)
+
 WORK = """
 import sys, time
 from evaluator.results.display.progress import long_work

@@ -15,6 +15,8 @@ from tests.command_line import PROBLEM, TILED, submission
 from tests.web.service.process import Process
 from web.service.__main__ import main
 
+pytestmark = pytest.mark.slow(60)
+
 RIGHT = submission("x + x")
 WRONG = submission("x + 3")
 SLOW = submission("x + 3", before="time.sleep(1.5)")

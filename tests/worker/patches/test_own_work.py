@@ -14,6 +14,8 @@ import torch
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.own_work import SAMPLE, OwnWork
 
+pytestmark = pytest.mark.slow(10)
+
 PATTERN = 0x39
 ENOUGH = 1 << 30
 

@@ -31,6 +31,8 @@ from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.sources import forward
 from tests.judge.timing.test_timed_worker import started
 
+pytestmark = pytest.mark.slow(20)
+
 HONEST = forward("return x + 1")
 HOOKED = """
 import sys, time
