@@ -23,12 +23,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
 from evaluator.machine.devices import Device, choose
 from evaluator.results.result import Result
+
+if TYPE_CHECKING:
+    from evaluator.job import Job
+    from evaluator.judge.correctness.reference import Reference
+    from evaluator.judge.workers.client import WorkerClient
 
 NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_\d+_kernel")
 TIMEOUT_S = 60.0
@@ -81,9 +86,19 @@ class Judge:
         from evaluator.job import Job
 
         code = pair.answer.read_text(encoding="utf-8")
-        told = {"block": None, "author": None, "sample_id": None, "case": None, "note": "", "timeout_s": TIMEOUT_S}
-        digest = hashlib.sha256(code.encode()).hexdigest()
-        job = Job(pair.answer.name, code=code, source_sha256=digest, problem=pair.problem.stem, problem_path=pair.problem, **told)
+        job = Job(
+            submission=pair.answer.name,
+            block=None,
+            author=None,
+            sample_id=None,
+            code=code,
+            source_sha256=hashlib.sha256(code.encode()).hexdigest(),
+            problem=pair.problem.stem,
+            problem_path=pair.problem,
+            case=None,
+            note="",
+            timeout_s=TIMEOUT_S,
+        )
         start = time.monotonic()
         result = self._untimed(job)
         evidence = result.evidence
@@ -104,7 +119,7 @@ class Judge:
             "stages_s": evidence.stages_s,
         }
 
-    def _untimed(self, job: Any) -> Result:
+    def _untimed(self, job: "Job") -> Result:
         from evaluator.job import result_of
         from evaluator.judge.post_checks import PostChecks
         from evaluator.judge.stages import Stages
@@ -116,7 +131,7 @@ class Judge:
         class Untimed(Stages):
             """An evaluation that ends before its timing."""
 
-            def _time(self, candidate: Any, reference: Any) -> Any:
+            def _time(self, candidate: "WorkerClient", reference: "Reference") -> Any:
                 candidate.end()
                 if check:
                     PostChecks(self._task, self._worker_set, self._evidence_builder, reference).check_problem()
@@ -136,7 +151,12 @@ class Judge:
         return result_of(job, category, verdict.message, evidence=stages.evidence)
 
 
-def serve(options: argparse.Namespace, device: Device, waiting: "multiprocessing.Queue[Pair | None]", done: Any) -> None:
+def serve(
+    options: argparse.Namespace,
+    device: Device,
+    waiting: "multiprocessing.Queue[Pair | None]",
+    done: "multiprocessing.Queue[dict[str, Any]]",
+) -> None:
     """Judge until the queue is empty."""
     judge = Judge(device, check=not options.unchecked, alone=options.alone)
     while (pair := waiting.get()) is not None:

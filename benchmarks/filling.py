@@ -5,9 +5,11 @@ import hashlib
 import random
 import statistics
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from sqlalchemy.orm import DeclarativeBase
 
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EnvironmentRow, EvaluationRow, ProblemRow, SourceRow, SubmissionRow
 from db.storage.rows import BoardKey, text_sha256
@@ -119,7 +121,7 @@ def _evaluations(
         )
 
 
-def _insert(store: Store, model: Any, columns: Sequence[str], rows: Any) -> None:
+def _insert(store: Store, model: type[DeclarativeBase], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Load in bulk, by the fastest way of each database."""
     names = ", ".join(f'"{name}"' for name in columns)
     with store.change() as connection:

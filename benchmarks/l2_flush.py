@@ -62,7 +62,7 @@ def run() -> None:
     loads = {hint: _PLAIN if hint == "none" else _HINTED.format(hint=hint) for hint in HINTS} | {"probe": _PLAIN}
     source = "".join(_KERNEL.format(name=name, load=load) + _FUNCTION.format(name=name) for name, load in loads.items())
     declared = "".join(f"void {name}(torch::Tensor, torch::Tensor);" for name in loads)
-    module = load_inline("l2_flush", declared, source, functions=list(loads))
+    module = load_inline("l2_flush", declared, source, functions=list(loads))  # type: ignore[no-untyped-call]
     sink = torch.zeros(1, device="cuda")
     area = torch.zeros(flush_bytes(sink.device) // 8, dtype=torch.int64, device="cuda")
     word = torch.ones((), dtype=torch.int64, device="cuda")

@@ -16,6 +16,7 @@ import random
 import sys
 import tempfile
 import time
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,9 @@ TARGETS_MS = {
 INSERT_TARGET_S = 10.0
 
 
-def insert_side(url: str, name: str, count: int, batch: int, options: argparse.Namespace, start: Any, busy: Any) -> None:
+def insert_side(
+    url: str, name: str, count: int, batch: int, options: argparse.Namespace, start: Barrier, busy: "multiprocessing.Queue[float]"
+) -> None:
     """One of two processes; `busy` gets its CPU time in seconds."""
     with Store.open(url) as store:
         draw = random.Random(name)

@@ -22,6 +22,8 @@ ASSAY = {
 
 
 class Model(nn.Module):
+    rates: torch.Tensor
+
     def __init__(self, width: int, base: float) -> None:
         super().__init__()
         # In float64, as the angles are: far positions turn by thousands of radians.
