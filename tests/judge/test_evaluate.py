@@ -87,6 +87,7 @@ found = {
     "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
     "environment": dict(os.environ),
     "first_environment": open("/proc/self/environ").read(),
+    "arguments": open("/proc/self/cmdline").read().split("\\0")[1:],
     "descriptors": [os.readlink("/proc/self/fd/" + n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)],
     "folders": [path for path in PATHS if os.path.exists(path)],
     "softmaxes": sum(
@@ -98,7 +99,7 @@ return torch.softmax(x, 1)
 """
 
 
-def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> None:
+def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge, context: JudgeContext) -> None:
     project = Path(__file__).parents[2]
     paths = [str(project / name) for name in ("reference", "db", "tests", "submissions", "pipeline.py", "assay.db", ".git")]
     result = judge(forward(SEARCH.strip().replace("PATHS", repr(paths))))
@@ -111,7 +112,8 @@ def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> N
     seeds = {str(round_.seed) for round_ in result.evidence.rounds}
     text = json.dumps(found["environment"]) + found["first_environment"]
     assert not any(seed in text for seed in seeds)
-    assert "assay" not in text.lower()
+    places = {str(place) for place in (project, Path.cwd(), Path.home(), context.builder._cache.root)} - {"/", "/tmp"}
+    assert not [place for place in places if place in text + json.dumps(found["arguments"])]
 
 
 PROBLEM = """
