@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
 from evaluator.judge.evaluate import evaluate
@@ -197,6 +200,23 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return extension.leaky_relu_loop(x)
 '''
+
+
+CAUGHT = (
+    EXTENSION.replace("extension = load", "try:\n    extension = load")
+    .replace('"])\n', '"])\nexcept RuntimeError:\n    extension = None\n')
+    .replace("return extension.leaky_relu_loop(x)", "return torch.nn.functional.leaky_relu(x)")
+)
+"""It goes on without its extension."""
+
+
+@pytest.mark.parametrize("code", [EXTENSION, CAUGHT], ids=["raised", "caught"])
+def test_where_the_cpu_stands_in_a_failing_machine_is_named(judge: Judge, context: JudgeContext, tmp_path: Path, code: str) -> None:
+    broken = replace(Toolchain.find(None), cxx=Compiler(("/no/such/compiler",), "1"))
+    builder = Builder(Cache(tmp_path), broken, context.zygote, stock_only=True)
+    result = judge(code, "leaky_relu", context=replace(context, stands_in=True, builder=builder))
+    assert result.category is Category.INFRASTRUCTURE_ERROR
+    assert "/no/such/compiler" in result.message
 
 
 def check_ok(result: Result) -> None:
