@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evaluator.sandbox import view
 from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR, ChildPlan
-from evaluator.sandbox.program import Program, SandboxUnavailable
+from evaluator.sandbox.program import Program, SandboxUnavailable, preloading
 from evaluator.sandbox.view import Kind, ViewEntry
 
 CODE = "/assay"
@@ -91,7 +91,8 @@ def _arguments(entry: ViewEntry) -> tuple[str, ...]:
 
 
 def _preload(program: Program) -> tuple[str, ...]:
-    return ("--setenv", "LD_PRELOAD", program.preload) if program.preload and program.entry else ()
+    found = preloading(program.preload, os.environ.get("LD_LIBRARY_PATH")) if program.preload and program.entry else {}
+    return tuple(word for name, value in found.items() for word in ("--setenv", name, value))
 
 
 def _search_path() -> list[str]:
