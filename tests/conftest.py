@@ -46,6 +46,7 @@ SLOW = {
     "command/test_from_python_process.py": 20,
     "documents": 200,
     "test_python_docs.py": 20,
+    "test_places.py": 60,
     "test_quickstart.py": 60,
     "web/test_browser.py": 20,
     "results/display/test_progress.py": 20,
