@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import Verdict
+from evaluator.diagnosis.rules.build_rules import build_message
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.job import Job
 from evaluator.judge import blocking_rerun, profile_runs, sanitizer_runs
@@ -24,7 +25,7 @@ from evaluator.judge.timing.run import NotSlowError
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.tool_run import cut
 from evaluator.judge.worker_set import WorkerSet
-from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.build_broker import BuilderFailedError, NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
@@ -40,6 +41,9 @@ from evaluator.worker.protocol import ProtocolError
 
 RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
 """Categories that are ranked, or may be on request."""
+
+NOBODYS_FAULT = (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, BuilderFailedError, SandboxUnavailable)
+"""Errors of the problem, the judge or the machine."""
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +112,7 @@ class Stages:
             self._evidence_builder.note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             return Verdict(Category.NO_DEVICE, str(error))
-        except (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, SandboxUnavailable) as error:
+        except NOBODYS_FAULT as error:
             return self._without_blame(error, str(error))
         # The judge's own device, memory or code failed. Any such error becomes evidence, and must not end the judge's process.
         except Exception as error:
@@ -298,9 +302,12 @@ class Stages:
         return f"; {need.describe(memory_bytes_of(self._task.context.device))}" if need is not None else ""
 
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
-        """Raises NeedsDeviceError if the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
+        """Raises NeedsDeviceError if the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel, and
+        BuilderFailedError if it would have one on another machine."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
         if self._task.context.stands_in and not ran:
+            if lost := next((build for build in candidate.builds if build.category is Category.INFRASTRUCTURE_ERROR), None):
+                raise BuilderFailedError(build_message(lost))
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
