@@ -19,11 +19,12 @@ import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evaluator.sandbox import log
 from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.resources import cgroup
 from evaluator.sandbox.supervisor import Request, supervise
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("evaluator.sandbox.zygote")  # its __name__ is __main__
 _MESSAGE_BYTES = 64
 _DESCRIPTORS = 64
 
@@ -32,6 +33,7 @@ def main() -> None:
     """Serve until the socket is closed."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     level = Level(sys.argv[2])
+    log.write_lines()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the supervisors
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
     try:
