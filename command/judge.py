@@ -1,51 +1,41 @@
-"""Judge generated GPU kernels: `python pipeline.py PATH...`, or `from pipeline import judge`.
+"""The command line of the judge: reads submissions, judges each in a sandbox, stores every result, and prints a summary.
 
-The command line reads submissions, judges each in a sandbox, stores every result, and prints a summary. `judge` returns results, and
-`Judge` keeps judge processes for many calls. Heavy modules are imported only when needed.
+Heavy modules are imported only when needed.
 """
 
 import argparse
 import contextlib
-import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
-from command.from_python import Judge, JudgeError, feedback, judge
 from command.options import PROGRAM, level_of, parser
 from configuration.options import use_file
 from evaluator.dsl import PluginError
+from evaluator.log import LogLevelError, show
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
 
-__all__ = ["Judge", "JudgeError", "feedback", "judge", "main", "run"]
 
-
-def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
-    """Run the command line; returns the exit code."""
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, check_file: Callable[[], None] | None = None) -> int:
+    """Run the command line; returns the exit code. `check_file` checks the file of options against all commands."""
     this = parser(program)
-    from_file = use_file(this, arguments, "judge", _check_file)
+    from_file = use_file(this, arguments, "judge", check_file)
     options = this.parse_args(arguments)
     options.from_file = from_file
-    logging.basicConfig(level=logging.WARNING, format=f"{program}: %(message)s")
     try:
+        show("command", options.verbose)
         with _early_start(options) as early:
             return _answer(options, early, program)
-    except PluginError as error:
+    except (LogLevelError, PluginError) as error:
         sys.stderr.write(f"{program}: {error}\n")
         return exits.USAGE
     except KeyboardInterrupt:
         return exits.INTERRUPTED  # before anything was judged
-
-
-def _check_file() -> None:
-    """Check the file of options against all commands."""
-    from assay.commands import check_file
-
-    check_file()
 
 
 def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":
@@ -94,7 +84,3 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     with Store.open(options.db) as store, Outputs(options) as outputs, ProblemReader(known, options.dtype) as problems:
         store.start_run(sys.argv, submissions.expected)
         return Session(options, store, outputs, place, problems).judge(submissions)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
