@@ -40,6 +40,8 @@ from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0
 """Timeout of the first call of a model in torch.compile."""
+REASONS = {"a launch lead": "the submission can't be held behind the gate", "outliers": "an output overflows because of them"}
+"""Why a timing is done again without something."""
 
 log = logging.getLogger(__name__)
 
@@ -180,13 +182,12 @@ class TimingRetries:
             except UnfitProtocolError as error:
                 take = partial(self._time_by_default, error)
             except UnevenError:
-                log.info("timed again without a launch lead: it can't be held behind the gate")
-                self._leads, take = False, self._time_again
+                self._leads, take = False, partial(self._time_again, "a launch lead")
             except OverflowedError:
-                log.info("timed again without outliers: an output overflows because of them")
-                self._overflows, take = True, self._time_again
+                self._overflows, take = True, partial(self._time_again, "outliers")
 
-    def _time_again(self) -> TimingEvidence:
+    def _time_again(self, without: str) -> TimingEvidence:
+        log.info("timed again without %s: %s", without, REASONS[without])
         self._task.report("timing again")
         return self._second_timing(takes_over=True)
 
