@@ -20,6 +20,8 @@ import pytest
 
 from tests.command_line import PROJECT, RUN_S, TILED, Bench, Finished, header_folder
 
+pytestmark = pytest.mark.slow(40)
+
 AT_ONCE = 2
 READONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/probe" 2>/dev/null && exec "$@"'
 """Root writes everywhere, except on a file system that is read-only: here the clone, for this command."""

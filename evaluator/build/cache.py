@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.log import waiting
 from evaluator.results.evidence import BuildEvidence
 
 MAGIC = b"ASSAYBL1"
@@ -114,7 +115,8 @@ class Cache:
         # The file stays: if it were removed, a waiter could lock a file that no other process opens.
         descriptor = os.open(folder / key[:4], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _acquire(descriptor, key, time.monotonic() + timeout_s)
+            with waiting(f"another judge's build {key[:12]}"):
+                _acquire(descriptor, key, time.monotonic() + timeout_s)
             yield
         finally:
             # A close alone would leave the lock with any child that was forked meanwhile.

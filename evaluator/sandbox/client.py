@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from evaluator.sandbox import log
 from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.view import PROJECT_ROOT
@@ -84,10 +85,13 @@ class Zygote:
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env=_environment(env or {}),
                 cwd="/",
                 start_new_session=True,
             )
+        assert zygote._process.stderr is not None
+        log.relay(zygote._process.stderr)
         return zygote
 
     def await_ready(self) -> None:

@@ -18,17 +18,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evaluator.sandbox import log
 from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.resources import cgroup
 from evaluator.sandbox.supervisor import Request, supervise
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("evaluator.sandbox.zygote")  # its __name__ is __main__
 _MESSAGE_BYTES = 64
 _DESCRIPTORS = 64
 
 
 def serve(channel: socket.socket, level: str, modules: Sequence[str]) -> None:
     """Import `modules`, then serve until the socket is closed."""
+    log.write_lines()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the supervisors
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
     try:
