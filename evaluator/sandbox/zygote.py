@@ -23,7 +23,7 @@ from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.resources import cgroup
 from evaluator.sandbox.supervisor import Request, supervise
 
-_LOG = logging.getLogger("evaluator.sandbox.zygote")  # its __name__ is __main__
+_LOG = logging.getLogger(__name__)
 _MESSAGE_BYTES = 64
 _DESCRIPTORS = 64
 
