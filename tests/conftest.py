@@ -20,7 +20,7 @@ def seconds(item: pytest.Item) -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what compiles or needs a PostgreSQL server, and let the longest files begin first, not to leave one worker with them."""
+    """Mark as slow what compiles or needs a PostgreSQL server, and let the longest files begin first, so that no worker is left with one."""
     retried = set()
     for item in items:
         if item.get_closest_marker("build") or "postgresql" in item.name:

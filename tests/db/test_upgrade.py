@@ -279,6 +279,7 @@ def absent(request: pytest.FixtureRequest) -> str:
 
 def test_a_newer_database_is_refused_with_both_versions(absent: str, tmp_path: Path) -> None:
     Store.open(absent, history=with_second_revision(tmp_path, SECOND)).close()
+    assert not list(tmp_path.glob("*.bak-*")), "a new database leaves no backup"
     with pytest.raises(StoreError, match=rf"revision {NEXT}.*newest that it knows is {HEAD}.*newer Assay"):
         Store.open(absent)
 
