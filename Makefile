@@ -81,8 +81,6 @@ format: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(VENV)/bin/mypy
 
-# Pictures of all pages, at both widths and in both colour schemes, are left for whoever wants to look at them.
-check: export ASSAY_SCREENSHOTS ?= $(CURDIR)/screenshots
 check: lint types
 	$(TESTS)
 

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,7 +47,8 @@ class Reply:
     body: bytes
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    after_s: float = 0.0
+    held: bool = False
+    """Whether it comes only when the model ends."""
 
 
 Script = Callable[[Sequence[Mapping[str, str]]], Reply]
@@ -87,6 +87,7 @@ class Model:
     def __init__(self, script: Script) -> None:
         self.calls: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.ended = threading.Event()
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -95,7 +96,8 @@ class Model:
                 model.calls.append(body)
                 model.keys.append(self.headers["Authorization"])
                 reply = script(body["messages"]) if self.path == "/v1/chat/completions" else refuses(404, "no such path")
-                time.sleep(reply.after_s)
+                if reply.held:
+                    model.ended.wait()
                 self.send_response(reply.status)
                 for name, value in {"Content-Type": "application/json", "Content-Length": str(len(reply.body)), **reply.headers}.items():
                     self.send_header(name, value)
@@ -115,6 +117,7 @@ class Model:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.ended.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -1,4 +1,4 @@
-"""The clients' calls to the service's application. The tests take the judge's part."""
+"""The clients' calls: what is tried again, and how long; then against the service's application, where the tests take the judge's part."""
 
 import logging
 from collections.abc import Callable
@@ -6,30 +6,107 @@ from typing import Any, TypeVar
 
 import pytest
 from assay_client import (
+    BusyError,
     Evaluation,
     ForbiddenError,
+    InvalidRequestError,
     NotFinishedError,
     NotFoundError,
     Options,
     Patience,
     QuotaExceededError,
+    ServiceError,
     Settings,
     Submission,
+    UnauthorizedError,
     UnexpectedAnswerError,
     UnknownProblemError,
+    UnreachableError,
     flows,
 )
-from assay_client.errors import ConflictError, InvalidRequestError
-from assay_client.flow import Answer, Call, Flow, Lost, Pause
+from assay_client.errors import ConflictError
+from assay_client.flow import Answer, Call, Flow, Lost, Pause, exchange
 
 from evaluator.results.category import Category
-from tests.client.made import evaluation
+from tests.client.conftest import evaluation
 from tests.web.service.conftest import GOOD, Desk
 from web.service.http.state import Bounds
 from web.service.tokens import Scope
 
+CALL = Call("GET", "/v1/problems")
+
+FINE = Answer(200, {"problems": []})
+
+PATIENCE = Patience(total_s=10.0, first_s=1.0, longest_s=4.0)
+
+
+def refused(status: int, code: str, retry_after: str | None = None) -> Answer:
+    return Answer(status, {"error": {"code": code, "message": "No.", "details": ["items.0: too long"]}}, retry_after)
+
+
+def pauses(*replies: Answer | Lost, patience: Patience = PATIENCE) -> list[float]:
+    """Pauses in seconds after each reply; the last reply ends the call."""
+    flow = exchange(CALL, patience)
+    found: list[float] = []
+    assert next(flow) == CALL
+    for reply in replies:
+        try:
+            step = flow.send(reply)
+        except StopIteration as end:
+            assert end.value == FINE.body
+            return found
+        assert isinstance(step, Pause)
+        found.append(step.seconds)
+        assert next(flow) == CALL
+    raise AssertionError("it wants more")
+
+
+def failing(*replies: Answer | Lost) -> ServiceError:
+    with pytest.raises(ServiceError) as caught:
+        pauses(*replies)
+    return caught.value
+
+
+def test_pauses_grow_unless_it_is_told_when_to_come_back() -> None:
+    assert pauses(FINE) == []
+    for trouble in (Lost("refused"), Answer(502, None), Answer(504, None), refused(500, "internal")):
+        first, second, third = pauses(trouble, trouble, trouble, FINE)
+        assert 0.5 <= first <= 1 <= second <= 2 <= third <= 4
+    for status, code in ((429, "rate_limited"), (429, "queue_full"), (503, "unavailable"), (503, "shutting_down")):
+        (waited,) = pauses(refused(status, code, "7"), FINE)
+        assert 7 <= waited <= 7.5
+    assert len({Patience().pause_s(5.0, 3) for _ in range(20)}) > 1, "clients that wait for the same do not come back together"
+
+
+def test_patience_ends() -> None:
+    assert isinstance(failing(*[Lost("refused")] * 9), UnreachableError)
+    assert isinstance(failing(*[refused(503, "unavailable", "4")] * 3), BusyError)
+    error: ServiceError = failing(refused(429, "quota_exceeded", "40000"))
+    assert isinstance(error, QuotaExceededError) and error.retry_after_s == 40000, "what lasts longer than it is told at once"
+    assert "429 quota_exceeded: No." in str(error) and str(error).endswith("No.\n  items.0: too long")
+    error = failing(Lost("refused", final=True))
+    assert isinstance(error, UnreachableError) and not error.passing
+
+
+def test_what_will_not_pass_is_not_tried_again() -> None:
+    for answer, kind in (
+        (refused(401, "unauthorized"), UnauthorizedError),
+        (refused(403, "forbidden"), ForbiddenError),
+        (refused(422, "unknown_problem"), UnknownProblemError),
+        (refused(422, "bad_option"), InvalidRequestError),
+        (Answer(404, None), ServiceError),
+        (Answer(301, None), UnexpectedAnswerError),
+        (Answer(200, None), UnexpectedAnswerError),
+        (Answer(200, []), UnexpectedAnswerError),
+    ):
+        error = failing(answer)
+        assert isinstance(error, kind) and str(error).startswith("GET /v1/problems: ")
+
+
 T = TypeVar("T")
+
 QUEUED = 8
+
 SETTINGS = Settings(Patience(total_s=5.0))
 
 
@@ -104,13 +181,9 @@ def test_many_go_in_one_batch_and_come_back_in_order(desk: Desk) -> None:
     line = Line(desk, Category.WRONG_VALUES, Category.LINK_ERROR)
     found = line.settle(*answers(5))
     assert line.paths() == [":batch", ":poll"]
+    assert line.settle() == [] and len(line.calls) == 2, "none at all are no call"
     assert [each.sample_id for each in found] == [0, 1, 2, 3, 4]
     assert categories(found) == ["wrong_values", "link_error", "ok", "ok", "ok"]
-
-
-def test_none_at_all_are_no_call(desk: Desk) -> None:
-    line = Line(desk)
-    assert line.settle() == [] and line.calls == []
 
 
 def test_the_same_twice_is_judged_once(desk: Desk) -> None:
@@ -152,15 +225,11 @@ def test_it_is_given_up_in_the_end_and_is_begun_anew_another_time(desk: Desk) ->
     (one,) = answers(1)
     line = Line(desk, *[Category.INFRASTRUCTURE_ERROR] * 3)
     assert categories(line.settle(one)) == ["infrastructure_error"] and line.verdicts == []
+    lacking = Line(desk, Category.NO_DEVICE)
+    assert categories(lacking.settle(*answers(2)[1:])) == ["no_device"] and lacking.paths() == ["", ":poll"], "what the machine lacks"
     later = Line(desk, Category.INFRASTRUCTURE_ERROR)
     assert categories(later.settle(one)) == ["ok"]
     assert [call.headers["Idempotency-Key"][-7:] for call in later.calls if call.path == "/v1/evaluations"][-2:] == [".again3", ".again4"]
-
-
-def test_what_the_machine_lacks_is_not_tried_again(desk: Desk) -> None:
-    line = Line(desk, Category.NO_DEVICE)
-    assert categories(line.settle(*answers(1))) == ["no_device"]
-    assert line.paths() == ["", ":poll"]
 
 
 def test_what_somebody_cancels_has_no_result(desk: Desk) -> None:
@@ -186,16 +255,15 @@ def test_more_than_a_body_holds_go_in_several(desk: Desk) -> None:
     line = Line(desk)
     assert len(line.settle(*long)) == 6
     assert [len(call.body["items"]) for call in line.calls if call.path.endswith(":batch") and call.body is not None] == [6, 3, 3]
+    (found,) = line.settle(Submission(response="\ud83d nothing", problem="softmax"))
+    assert found.judged, "half a surrogate pair is sent as a question mark"
 
 
-def test_a_quota_that_is_used_up_is_told_at_once(desk: Desk, tokens: Callable[..., str]) -> None:
+def test_a_quota_that_is_used_up_and_a_scope_that_is_missing_are_told_at_once(desk: Desk, tokens: Callable[..., str]) -> None:
     line = Line(desk, token=tokens("bob", Scope.READ, Scope.SUBMIT, per_day=2))
     with pytest.raises(QuotaExceededError, match="quota of 2 submissions a day"):
         line.settle(*answers(3))
     assert line.paused_s == 0
-
-
-def test_a_token_that_may_only_read_can_not_hand_in(desk: Desk, tokens: Callable[..., str]) -> None:
     with pytest.raises(ForbiddenError, match="scope submit"):
         Line(desk, token=tokens("eve", Scope.READ)).settle(*answers(2))
 
@@ -205,16 +273,7 @@ def test_a_refused_one_is_named(desk: Desk) -> None:
     with pytest.raises(UnknownProblemError, match=r"submission 1: 422 unknown_problem: .*sofmax"):
         Line(desk).settle(answers(1)[0], wrong)
     with pytest.raises(InvalidRequestError, match="timeout_s"):
-        Line(desk).settle(Submission(source=GOOD, problem="softmax", options=options(timeout_s=-1.0)))
-
-
-def options(timeout_s: float) -> Options:
-    return Options(timeout_s=timeout_s)
-
-
-def test_half_a_surrogate_pair_is_sent_as_a_question_mark(desk: Desk) -> None:
-    (found,) = Line(desk).settle(Submission(response="\ud83d nothing", problem="softmax"))
-    assert found.judged
+        Line(desk).settle(Submission(source=GOOD, problem="softmax", options=Options(timeout_s=-1.0)))
 
 
 def test_waiting_ends_when_its_time_is_over_and_is_taken_up_again(desk: Desk) -> None:
@@ -250,21 +309,18 @@ def test_different_submissions_can_not_share_a_key() -> None:
         next(flows.settle([one, other], SETTINGS))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{}, {"source": "a"}, {"problem": "p"}, {"source": "a", "response": "b", "problem": "p"}]
-    + [{"source": "a", "problem": "p", "key": key} for key in ("", "a b", "ä", "k" * 191)],
-)
-def test_half_a_submission_is_none(wrong: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"give|key"):
-        Submission(**wrong)  # type: ignore[arg-type]
+def test_half_a_submission_is_none() -> None:
+    wrong: list[dict[str, str]] = [{}, {"source": "a"}, {"problem": "p"}, {"source": "a", "response": "b", "problem": "p"}]
+    for each in wrong + [{"source": "a", "problem": "p", "key": key} for key in ("", "a b", "ä", "k" * 191)]:
+        with pytest.raises(ValueError, match=r"give|key"):
+            Submission(**each)  # type: ignore[arg-type]
 
 
 def test_a_key_follows_from_the_content_alone() -> None:
     one = Submission(source="a", problem="p")
     assert one.key_in("") == Submission(source="a", problem="p").key_in("") != one.key_in("other")
     others = [Submission(response="a", problem="p"), Submission(source="a", problem="q"), Submission(source="a", problem="p", sample_id=1)]
-    others += [Submission(source="a", reference="p"), Submission(source="a", problem="p", options=options(1.0))]
+    others += [Submission(source="a", reference="p"), Submission(source="a", problem="p", options=Options(timeout_s=1.0))]
     assert len({each.key_in("") for each in [one, *others]}) == 6
 
 

@@ -1,11 +1,17 @@
-"""Both clients and the example against a real service that judges on the CPU."""
+"""Both clients, the example and the commands against a service on a socket."""
 
 import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import pytest
 import trl_reward
@@ -24,53 +30,56 @@ from assay_client import (
     UnknownProblemError,
     UnreachableError,
 )
+from assay_client.command import main
 
-from tests.command_line import PROBLEM, submission
-from tests.web.service.process import Process
+from tests.client.model import BORROWED, NOTHING, WRONG
+from tests.command_line import PROBLEM, PROJECT, submission
+from tests.web.service.in_process import NO_PROFILE, InProcess
+from web.service.tokens import Scope
 
-pytestmark = pytest.mark.slow(20)
+pytestmark = pytest.mark.slow(15)
 
-BORROWED = f"```python\n{submission('x + x')}```\n"
-WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
 RAISES = f"```python\n{submission('x', before='raise ValueError(3)')}```\n"
-NOTHING = "I can't do that."
+HELD = f"```python\n{submission('x + 3', before='time.sleep(1)')}```\n"
+"""The service holds it until it is told to go on."""
 HASTY = Settings(Patience(total_s=0.0))
 BRIEF = Settings(Patience(total_s=1.0, first_s=0.2))
 
 
 @pytest.fixture
-def client(process: Process) -> Iterator[Client]:
-    with Client(process.address, process.token) as opened:
+def client(service: InProcess) -> Iterator[Client]:
+    with Client(service.address, service.token) as opened:
         yield opened
 
 
 @pytest.fixture
-def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_URL", process.address)
-    monkeypatch.setenv("ASSAY_TOKEN", process.token)
+def held(service: InProcess) -> Iterator[InProcess]:
+    """Judges no submission that sleeps before `go` is set."""
+    service.go.clear()
+    yield service
+    service.go.set()
 
 
-def test_responses_are_scored_in_order(client: Client) -> None:
-    rewards = client.score([WRONG, NOTHING, BORROWED, RAISES, WRONG], "double", shaping=Shaping(unranked=0.05))
+def test_responses_are_scored_in_order_by_both_clients(service: InProcess, client: Client) -> None:
+    responses = [WRONG, NOTHING, BORROWED, RAISES, WRONG]
+    rewards = client.score(responses, "double", shaping=Shaping(unranked=0.05))
     results = [each.evaluation.result for each in rewards]
     assert [result.category for result in results if result] == [
         *("wrong_values", "no_code_block", "no_custom_kernel", "python_exception", "wrong_values")
     ]
     assert [each.value for each in rewards] == pytest.approx([0.2, 0.0, 0.05, 0.1, 0.2])
     assert rewards[0].evaluation.id == rewards[4].evaluation.id
-    assert rewards[2].evaluation.speedup is not None and rewards[2].parts.speedup == 0
+    assert rewards[2].evaluation.speedup == 2.0 and rewards[2].parts.speedup == 0
 
-
-def test_both_clients_come_to_the_same(process: Process, client: Client) -> None:
     async def score() -> list[float]:
-        async with AsyncClient(process.address, process.token) as opened:
+        async with AsyncClient(service.address, service.token) as opened:
             assert (await opened.get((await opened.submit(Submission(response=WRONG, problem="double"))).id, 30.0)).ended
-            assert {each.name for each in await opened.problems()} >= {"double", "increment"}
-            assert await opened.leaderboard(problem="double") == []
-            parts = await asyncio.gather(*(opened.score([each], "double") for each in (WRONG, NOTHING)))
+            assert {each.name for each in await opened.problems()} == {"double", "increment"}
+            assert await opened.leaderboard(problem="double") == client.leaderboard(problem="double")
+            parts = await asyncio.gather(*(opened.score([each], "double") for each in responses))
             return [each.value for part in parts for each in part]
 
-    assert asyncio.run(score()) == [each.value for each in client.score([WRONG, NOTHING], "double")]
+    assert asyncio.run(score()) == [each.value for each in client.score(responses, "double")]
 
 
 def test_each_response_may_have_its_own_problem_options_and_key(client: Client) -> None:
@@ -81,45 +90,51 @@ def test_each_response_may_have_its_own_problem_options_and_key(client: Client) 
     assert first == client.score([WRONG, WRONG], ["double", "increment"], options=options, keys=keys)
     with pytest.raises(ValueError, match="shorter"):
         client.score([WRONG, WRONG], ["double"])
-
-
-def test_a_problem_can_come_along(client: Client) -> None:
     (found,) = client.evaluate([Submission(source=submission("x - 5"), reference=PROBLEM.format(operation="- 7"))])
-    assert found.result is not None and found.result.category == "wrong_values"
+    assert found.result is not None and found.result.category == "wrong_values", "a problem can come along"
 
 
-def test_what_is_cancelled_meanwhile_has_no_reward_but_the_others_have(process: Process) -> None:
-    slow = f"```python\n{submission('x + 3', before='time.sleep(3)')}```\n"
-    with Client(process.address, process.token) as opened:
-        public_id = opened.submit(Submission(response=slow, problem="double", key="slow")).id
-        cancelling = threading.Timer(1.0, opened.cancel, [public_id])
-        cancelling.start()
-        with pytest.raises(NotEvaluatedError, match=f"{public_id}: cancelled") as caught:
-            opened.score([slow, NOTHING], "double", keys=["slow", "nothing"])
-        cancelling.join()
-        assert [None if each is None else each.value for each in caught.value.rewards] == [None, 0.0]
-        again = opened.score([slow, NOTHING], "double", keys=["slow", "nothing"], missing=0.25)
-        assert [(each.value, each.evaluation.judged) for each in again][1:] == [(0.0, True)]
+def test_what_is_cancelled_meanwhile_has_no_reward_but_the_others_have(held: InProcess, client: Client) -> None:
+    public_id = client.submit(Submission(response=HELD, problem="double", key="held")).id
+
+    def cancel() -> None:
+        with Client(held.address, held.token) as other:
+            while other.get(public_id).state != "claimed":
+                time.sleep(0.02)
+            other.cancel(public_id)
+        held.go.set()
+
+    cancelling = threading.Thread(target=cancel)
+    cancelling.start()
+    with pytest.raises(NotEvaluatedError, match=f"{public_id}: cancelled") as caught:
+        client.score([HELD, NOTHING], "double", keys=["held", "nothing"])
+    cancelling.join()
+    assert [None if each is None else each.value for each in caught.value.rewards] == [None, 0.0]
+    again = client.score([HELD, NOTHING], "double", keys=["held", "nothing"], missing=0.25)
+    assert [(each.value, each.evaluation.judged) for each in again][1:] == [(0.0, True)]
 
 
-def test_waiting_has_an_end(process: Process) -> None:
-    slow = submission("x + 4", before="time.sleep(1)")
-    start = time.monotonic()
-    with Client(process.address, process.token, Settings(within_s=0.3)) as opened, pytest.raises(NotFinishedError):
-        opened.evaluate([Submission(source=slow, problem="double")])
-    assert time.monotonic() - start < 20
+def test_waiting_has_an_end(held: InProcess) -> None:
+    with Client(held.address, held.token, Settings(within_s=0.3)) as opened, pytest.raises(NotFinishedError):
+        opened.evaluate([Submission(response=HELD, problem="increment")])
 
 
-def test_errors_say_what_is_wrong(process: Process) -> None:
-    with Client(process.address, "assay_wrong", HASTY) as opened, pytest.raises(UnauthorizedError, match="401 unauthorized"):
+def test_errors_say_what_is_wrong(service: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Client(service.address, "assay_wrong", HASTY) as opened, pytest.raises(UnauthorizedError, match="401 unauthorized"):
         opened.problems()
-    with Client(process.address, process.token, HASTY) as opened, pytest.raises(UnknownProblemError, match="sofmax"):
+    with Client(service.address, service.token, HASTY) as opened, pytest.raises(UnknownProblemError, match="sofmax"):
         opened.score([WRONG], "sofmax")
-    nobody = r"no service listens at http://127\.0\.0\.1:1 "
-    start = time.monotonic()
-    with Client("http://127.0.0.1:1", "assay_any") as opened, pytest.raises(UnreachableError, match=nobody):
+    monkeypatch.setattr(time, "sleep", pytest.fail)  # what is refused for good is not tried again
+    with Client("http://127.0.0.1:1", "assay_any") as opened, pytest.raises(UnreachableError, match=r"listens at http://127\.0\.0\.1:1 "):
         opened.problems()
-    assert time.monotonic() - start < 5
+    monkeypatch.delenv("ASSAY_TOKEN", raising=False)
+    for words, told in (
+        (("http://127.0.0.1:1",), "ASSAY_TOKEN"),
+        (("127.0.0.1:1", "x"), "https://"),
+        (("http://a", "\n"), "invalid"),
+    ):
+        with pytest.raises(AssayError, match=told):
+            Client(*words)
 
 
 def test_who_has_answered_once_is_waited_for() -> None:
@@ -141,16 +156,6 @@ def test_who_has_answered_once_is_waited_for() -> None:
             opened.problems()
 
 
-def test_a_client_without_token_or_address_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ASSAY_TOKEN", raising=False)
-    with pytest.raises(AssayError, match="ASSAY_TOKEN"):
-        Client("http://127.0.0.1:1")
-    with pytest.raises(AssayError, match="https://"):
-        Client("127.0.0.1:1", "assay_any")
-    with pytest.raises(AssayError, match="invalid characters"):
-        Client("http://127.0.0.1:1", "assay_any\n")
-
-
 @pytest.mark.usefixtures("environment")
 def test_the_example_for_trl_and_verl() -> None:
     trl_reward.client.cache_clear()
@@ -166,14 +171,128 @@ def test_the_example_for_trl_and_verl() -> None:
     trl_reward.client.cache_clear()
 
 
-def test_the_clients_list_ones_own_evaluations(process: Process, client: Client) -> None:
+def test_the_clients_list_ones_own_evaluations(service: InProcess, client: Client) -> None:
     taken = [client.submit(Submission(response=NOTHING, problem="double", name=f"n{number}")) for number in range(3)]
     assert [each.name for each in client.evaluations(limit=2)] == ["n2", "n1"]
     assert {each.id for each in taken} <= {each.id for each in client.evaluations(problem="double", limit=1000)}
     assert client.evaluations(problem="nothing") == []
 
     async def listed() -> list[str | None]:
-        async with AsyncClient(process.address, process.token) as opened:
+        async with AsyncClient(service.address, service.token) as opened:
             return [each.name for each in await opened.evaluations(limit=2)]
 
     assert asyncio.run(listed()) == ["n2", "n1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: submissions to the problem double, which their folder names."""
+    (tmp_path / "double").mkdir()
+    (tmp_path / "double" / "wrong.py").write_text(submission("x + 3"), encoding="utf-8")
+    (tmp_path / "double" / "answer.md").write_text(f"Here it is:\n\n```python\n{submission('x + x')}```\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def process(*words: object, stdout: IO[bytes] | int = subprocess.PIPE, stderr: int = subprocess.PIPE, **variables: str) -> Any:
+    """`assay` in a process of its own, begun."""
+    variables["PYTHONPATH"] = f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"
+    command = [sys.executable, "-m", "assay", *map(str, words)]
+    return subprocess.Popen(command, env=os.environ | variables, stdout=stdout, stderr=stderr, text=True)
+
+
+def test_files_are_handed_in_followed_and_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["submit", "double/wrong.py", "double/answer.md"]) == 0
+    told = capsys.readouterr()
+    rows = told.out.splitlines()
+    assert "incorrect/wrong_values  double  double/wrong.py" in rows[0] and rows[1].startswith("    ")
+    assert any("correct/no_custom_kernel" in row and row.endswith("double/answer.md") for row in rows)
+    assert main(["submitted", "--top", "2"]) == 0
+    assert [row.rsplit("  ", 1)[1] for row in capsys.readouterr().out.splitlines()] == ["double/answer.md", "double/wrong.py"]
+    assert main(["submitted", "--json", "--state", "done"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"service/ada/double/wrong.py", "service/ada/double/answer.md"} <= {each["result"]["submission"] for each in records}
+    ids = []
+    for words in ((), (), ("--again",)):
+        assert main(["submit", "double/wrong.py", "--no-wait", *words]) == 0
+        ids.append(capsys.readouterr().out.strip())
+    assert ids[0] == ids[1] != ids[2] and len(ids[2]) == 32, "what has a verdict is judged again when that is asked for"
+
+
+def test_a_profile_that_can_not_be_made_is_told_beside_the_verdict(
+    service: InProcess, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = service.make_token("profiler", Scope.READ, Scope.SUBMIT, Scope.PROFILE)
+    assert main(["submit", "double/answer.md", "double/wrong.py", "--profile", "--token", token]) == 0
+    right, wrong = capsys.readouterr().out.split("incorrect/wrong_values")
+    assert "correct/no_custom_kernel" in right and "profile" not in wrong
+    assert f"    profile by Nsight Compute: {NO_PROFILE}" in right
+
+
+REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
+    ("submit", "none.py"): (2, "none.py: can't be read"),
+    ("submit", "double"): (2, "is not one of .py, .md, .txt"),
+    ("submit", "double/wrong.py", "--problem", "duoble"): (1, "nearest: double"),
+    ("submit", "double/wrong.py", "--token", "assay_nonsense"): (1, "401 unauthorized"),
+    ("submit", "double/wrong.py", "--timeout", "0"): (1, "timeout_s"),
+    ("submit", "double/wrong.py", "--profile"): (1, "it needs the scope profile"),
+    ("submit", "double/wrong.py", "--url", "http://[::1"): (2, "invalid address"),
+    ("submit", "double/wrong.py", "--url", "http://127.0.0.1:1"): (1, "no service listens at http://127.0.0.1:1"),
+    ("submit", "no\x1b[31mne.py"): (2, "no [31mne.py: can't be read"),
+    ("submitted", "--problem", "duoble"): (2, "there is no problem 'duoble'; known: double"),
+    ("submitted", "--top", "0"): (2, "at least 1"),
+    ("submitted", "--url", "http://127.0.0.1:1"): (1, "assay service"),
+}
+
+
+def test_what_can_not_be_handed_in_is_told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", pytest.fail)  # all of it is told at once
+    for words, (code, said) in REFUSED.items():
+        try:
+            found = main(words)
+        except SystemExit as usage:
+            found = int(usage.code or 0)
+        told = capsys.readouterr()
+        assert (found, told.out) == (code, "") and said in told.err, (words, told.err)
+
+
+def test_a_file_that_is_refused_keeps_no_other_from_being_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "x.py").write_text(submission("x + 3"), encoding="utf-8")
+    (folder / "double" / "linked.py").symlink_to("../elsewhere/x.py")
+    assert main(["submit", "elsewhere/x.py", "double/linked.py"]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("elsewhere/x.py: nothing says which problem it answers")
+    assert "incorrect/wrong_values  double  double/linked.py" in told.out
+    assert main(["submit", "elsewhere/x.py", "double/linked.py", "--no-wait"]) == 1
+    assert capsys.readouterr().out == told.out[:32] + "\n"
+
+
+def test_a_terminal_that_lacks_a_letter_and_a_reader_that_leaves_are_no_failure(folder: Path) -> None:
+    (folder / "double" / "é日.py").write_text("x = 1\n", encoding="utf-8")
+    with process("submit", "double/é日.py", PYTHONIOENCODING="ascii") as submitting:
+        out, errors = submitting.communicate()
+    assert submitting.returncode == 0 and r"double/\xe9\u65e5.py" in out, errors
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as gone, process("submitted", stdout=gone) as listing:  # noqa: PTH123 - a descriptor
+        _, errors = listing.communicate()
+    assert (listing.returncode, errors) == (1, "")
+
+
+def test_ctrl_c_says_what_becomes_of_what_was_handed_in(held: InProcess, folder: Path) -> None:
+    (folder / "double" / "slow.py").write_text(submission("x + 4", before="time.sleep(2)"), encoding="utf-8")
+    with process("submit", "double/slow.py", stdout=subprocess.DEVNULL) as waiting:
+        assert waiting.stderr.readline().startswith("1 of 1  double/slow.py  ")
+        waiting.send_signal(signal.SIGINT)
+        last = waiting.stderr.read().splitlines()[-1]
+    assert (waiting.returncode, last) == (130, "assay submit: Submitted files are still judged; `submitted` lists them.")
+
+
+def test_a_file_of_options_holds_here_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "assay.toml").write_text('[submitted]\nurl = "http://127.0.0.1:1"\ntoken = "x"\n', encoding="utf-8")
+    for name in [name for name in os.environ if name.startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+    with process("submitted") as listing:
+        _, errors = listing.communicate()
+    assert listing.returncode == 1 and "no service listens at http://127.0.0.1:1" in errors, errors

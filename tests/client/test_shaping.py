@@ -1,18 +1,26 @@
-"""Rewards: bounded, made of their parts, and never less for what is better."""
+"""Rewards: bounded, made of their parts, and never less for what is better; the documents agree with the client."""
 
 import math
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
 
+import assay_client
 import pytest
-from assay_client import Evaluation, NotEvaluatedError, Parts, Shaping, reward
-from hypothesis import given
+from assay_client import AssayError, Evaluation, NotEvaluatedError, Parts, Shaping, reward
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.results.category import CATEGORIES, Category, Status
-from tests.client.made import evaluation
+from tests.client.conftest import evaluation
+from tests.command_line import PROJECT
 
 LADDER = ("disqualified", "rejected", "build_failed", "run_failed", "incorrect", "correct")
+
 speedups = st.floats(1e-6, 1e6)
+
 shares = st.none() | st.floats(0, 1.5)
+
 weights = st.floats(0, 10)
 
 
@@ -44,6 +52,7 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
     return evaluation(category.status, category, speedup=middle, speedup_interval=[low, high], speed_of_light=draw(shares))
 
 
+@settings(deadline=None)
 @given(evaluations(), shapings())
 def test_a_reward_is_bounded_and_the_sum_of_its_parts(judged: Evaluation, shaping: Shaping) -> None:
     made = reward(judged, shaping)
@@ -52,6 +61,7 @@ def test_a_reward_is_bounded_and_the_sum_of_its_parts(judged: Evaluation, shapin
     assert (made.value == shaping.least) == (judged.result is not None and judged.result.status == "disqualified")
 
 
+@settings(deadline=None)
 @given(speedups, speedups, shares, shapings())
 def test_a_greater_speedup_never_gets_less(one: float, other: float, share: float | None, shaping: Shaping) -> None:
     less, more = sorted((one, other))
@@ -59,6 +69,7 @@ def test_a_greater_speedup_never_gets_less(one: float, other: float, share: floa
     assert values[0] <= values[1] + 1e-12
 
 
+@settings(deadline=None)
 @given(shares, shares, speedups, shapings())
 def test_a_greater_share_of_the_speed_of_light_never_gets_less(
     one: float | None, other: float | None, speedup: float, shaping: Shaping
@@ -68,6 +79,7 @@ def test_a_greater_share_of_the_speed_of_light_never_gets_less(
     assert values[0] <= values[1]
 
 
+@settings(deadline=None)
 @given(shapings(), speedups, shares)
 def test_each_further_step_gets_as_much_at_least(shaping: Shaping, speedup: float, share: float | None) -> None:
     of_status = dict(zip(LADDER, ("cached_output", "syntax_error", "link_error", "timeout", "wrong_values", "ok"), strict=True))
@@ -78,6 +90,7 @@ def test_each_further_step_gets_as_much_at_least(shaping: Shaping, speedup: floa
     assert shaping.unranked <= values[-1]
 
 
+@settings(deadline=None)
 @given(shapings(), speedups, shares)
 def test_a_right_answer_gets_as_much_as_a_wrong_one_unless_it_has_no_kernel(shaping: Shaping, speedup: float, share: float | None) -> None:
     none, wrong, degenerate, reduced, ok = (
@@ -106,48 +119,72 @@ def test_the_cautious_look_at_the_lower_end() -> None:
     assert reward(judged).parts.speedup == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize(
-    ("category", "parts"),
-    [
+def test_the_parts_of_rewards_without_a_speed() -> None:
+    for category, parts in (
         ("no_custom_kernel", Parts(unranked=0.05)),
         ("degenerate_problem", Parts(built=0.1, ran=0.1)),
         ("reduced_precision", Parts(built=0.1, ran=0.1, correct=0.3)),
-    ],
-)
-def test_what_is_right_and_not_ranked_gets_nothing_for_its_speed(category: str, parts: Parts) -> None:
-    judged = evaluation("correct", category, speedup=100.0, speed_of_light=1.0)
-    assert reward(judged, Shaping(unranked=0.05)).parts == parts
-
-
-def test_what_could_not_be_imported_was_not_built() -> None:
-    assert reward(evaluation("run_failed", "import_error")).parts == Parts()
+    ):
+        judged = evaluation("correct", category, speedup=100.0, speed_of_light=1.0)
+        assert reward(judged, Shaping(unranked=0.05)).parts == parts
+    assert reward(evaluation("run_failed", "import_error")).parts == Parts(), "what could not be imported was not built"
     assert reward(evaluation("run_failed", "process_crash")).parts == Parts(built=0.1)
 
 
-@pytest.mark.parametrize("category", [name for name, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED])
-def test_without_a_verdict_there_is_no_reward(category: Category) -> None:
-    with pytest.raises(NotEvaluatedError, match=f"{category}: no luck"):
-        reward(evaluation("not_evaluated", category, message="no luck"))
-
-
-def test_an_unknown_status_is_no_reward_either() -> None:
+def test_without_a_verdict_there_is_no_reward() -> None:
+    for category in (name for name, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED):
+        with pytest.raises(NotEvaluatedError, match=f"{category}: no luck"):
+            reward(evaluation("not_evaluated", category, message="no luck"))
     with pytest.raises(ValueError, match="newer"):
         reward(evaluation("splendid"))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"built": -0.1},
-        {"correct": math.nan},
-        {"speedup": math.inf},
-        {"slowest": 0.0},
-        {"slowest": 8.0},
-        {"disqualified": 0.0},
-        {"unranked": -1.0},
-        {"unranked": 0.3},
-    ],
-)
-def test_a_shaping_that_would_reward_the_worse_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"0|finite|unranked|disqualified"):
-        Shaping(**wrong)  # type: ignore[arg-type]
+def test_a_shaping_that_would_reward_the_worse_is_refused() -> None:
+    wrong = {"built": -0.1, "correct": math.nan, "speedup": math.inf, "slowest": 0.0, "disqualified": 0.0, "unranked": -1.0}
+    for name, value in [*wrong.items(), ("slowest", 8.0), ("unranked", 0.3)]:
+        with pytest.raises(ValueError, match=r"0|finite|unranked|disqualified"):
+            Shaping(**{name: value})  # type: ignore[arg-type]
+
+
+SERVICE = (PROJECT / "docs" / "service.md").read_text(encoding="utf-8")
+
+TEXT = SERVICE.split("## The reward client")[1].split("\n## ")[0]
+
+ERRORS = SERVICE.split("\n### Errors")[1].split("\n## ")[0]
+
+SHAPING = TEXT.split("### The shaping")[1].split("\n### ")[0]
+
+
+def test_the_table_of_the_shaping_has_its_parts_and_numbers() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", SHAPING, re.MULTILINE)
+    assert [name for name, _ in rows] == [part.name for part in fields(Parts)]
+    assert {name: float(number) for name, number in rows}.items() <= asdict(Shaping()).items()
+    assert (Shaping().slowest, Shaping().fastest) == (0.125, 8.0) and "`slowest` is 0.125 and `fastest` is 8" in SHAPING
+
+
+def test_the_table_of_rewards_is_right() -> None:
+    outcomes = [
+        evaluation("disqualified", "cached_output"),
+        evaluation("build_failed", "link_error"),
+        evaluation("run_failed", "timeout"),
+        evaluation("incorrect", "wrong_values"),
+        evaluation("correct", "reduced_precision", speedup=8.0, speed_of_light=1.0),
+        *(evaluation(speedup=speedup) for speedup in (0.125, 1.0, 8.0)),
+        evaluation(speedup=8.0, speed_of_light=1.0),
+    ]
+    told = re.findall(r"^\| [a-z][^|`]+ \| (-?[\d.]+) \|$", SHAPING, re.MULTILINE)
+    assert [float(number) for number in told] == pytest.approx([reward(each).value for each in outcomes])
+    assert reward(evaluation("correct", "degenerate_problem")).value == reward(evaluation("incorrect", "wrong_values")).value
+    assert reward(evaluation("correct", "no_custom_kernel")).value == reward(evaluation("build_failed", "link_error")).value
+
+
+def test_every_error_is_told() -> None:
+    exported = {name: getattr(assay_client, name) for name in assay_client.__all__}
+    kinds = {name for name, each in exported.items() if isinstance(each, type) and issubclass(each, AssayError)}
+    assert kinds - {"ServiceError", "RefusedError"} == set(re.findall(r"`(\w+Error)`", ERRORS + TEXT))
+
+
+def test_the_examples_of_the_documents_parse() -> None:
+    for path in (PROJECT / "docs" / "service.md", PROJECT / "client" / "README.md"):
+        (example,) = re.findall(r"^```python\n(.*?)^```$", Path(path).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        compile(example, str(path), "exec")

@@ -35,10 +35,10 @@ def running(options: str = _FAST) -> Iterator[str]:
     data = home / "data"
 
     def run(*words: str) -> None:
-        subprocess.run(words, user=user, cwd=home, check=True, stdout=subprocess.DEVNULL, timeout=120)
+        subprocess.run(words, user=user, cwd=home, check=True, stdout=subprocess.DEVNULL)
 
     run(str(folder / "initdb"), "-D", str(data), "-U", "assay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-    run(str(folder / "pg_ctl"), "-D", str(data), "-w", "-l", str(home / "log"), "-o", f"{options} -k {home}", "start")
+    run(str(folder / "pg_ctl"), "-D", str(data), "-w", "-t", "600", "-l", str(home / "log"), "-o", f"{options} -k {home}", "start")
     try:
         yield str(home)
     finally:
@@ -64,3 +64,9 @@ def _user() -> str | None:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in names else "nobody"
+
+
+def drop(home: str, name: str) -> None:
+    """Ends the connections to a database, and removes it."""
+    with psycopg.connect(host=home, user="assay", dbname="postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,6 +1,7 @@
-"""Out of a database and into another, without loss."""
+"""Out of a database and into another, without loss; verdicts of other harnesses in the history."""
 
 import csv
+import hashlib
 import io
 import json
 from dataclasses import replace
@@ -9,11 +10,18 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from db.__main__ import main
 from db.exchange import COLUMNS, export_csv, export_json, export_parquet, import_lines
+from db.foreign import foreign_history, import_kernelbench
+from db.kernelbench_results import ForeignVerdict, verdicts
+from db.output.report import dump
 from db.store import Entry, Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import CATEGORIES
+from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result
+
+pytestmark = pytest.mark.slow(15)
 
 HOSTILE = "[b]\x1b[2J\0\u202e\ufdd0\ufdd1\udcff=1+1"
 
@@ -37,11 +45,13 @@ def exported(store: Store, path: Path) -> list[str]:
     return lines
 
 
+@BOTH
 def test_json_round_trips(store: Store, tmp_path: Path) -> None:
     fill(store)
     lines = exported(store, tmp_path / "first.jsonl")
     with Store.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert import_lines(other, tmp_path / "first.jsonl") == (len(lines), len(lines))
+        assert import_lines(other, tmp_path / "first.jsonl") == (len(lines), 0), "importing twice adds nothing"
         again = exported(other, tmp_path / "second.jsonl")
         assert check(other, deep=True) == []
         before, after = list(store.each()), list(other.each())
@@ -55,13 +65,6 @@ def test_json_round_trips(store: Store, tmp_path: Path) -> None:
     for old, new in zip(before, after, strict=True):
         assert replace(new, id=old.id) == old
     assert "secret" not in "".join(lines)
-
-
-def test_importing_twice_adds_nothing(store: Store, tmp_path: Path) -> None:
-    fill(store)
-    lines = exported(store, tmp_path / "all.jsonl")
-    assert import_lines(store, tmp_path / "all.jsonl") == (len(lines), 0)
-    assert check(store) == []
 
 
 @pytest.mark.parametrize(
@@ -78,30 +81,30 @@ def test_importing_twice_adds_nothing(store: Store, tmp_path: Path) -> None:
         (json.dumps(json.loads(Entry(result(), "x").to_line()) | {"category": "timeout"}), "belongs to status"),
     ],
 )
-def test_a_file_with_a_bad_line_is_refused_whole(sqlite_store: Store, tmp_path: Path, line: str, cause: str) -> None:
+def test_a_file_with_a_bad_line_is_refused_whole(store: Store, tmp_path: Path, line: str, cause: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(Entry(result(), "x").to_line() + "\n" + line + "\n")
     with pytest.raises(StoreError, match=cause):
-        import_lines(sqlite_store, path)
-    assert sqlite_store.count() == 0
+        import_lines(store, path)
+    assert store.count() == 0
 
 
-def test_a_missing_file_is_told(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_missing_file_is_told(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
-        import_lines(sqlite_store, tmp_path / "none.jsonl")
+        import_lines(store, tmp_path / "none.jsonl")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(StoreError, match="not UTF-8"):
-        import_lines(sqlite_store, tmp_path / "bytes")
+        import_lines(store, tmp_path / "bytes")
 
 
-def test_csv_has_a_row_for_each_evaluation_and_no_formula(sqlite_store: Store) -> None:
-    fill(sqlite_store)
+def test_csv_has_a_row_for_each_evaluation_and_no_formula(store: Store) -> None:
+    fill(store)
     file = io.BytesIO()
-    assert export_csv(sqlite_store, file) == sqlite_store.count()
+    assert export_csv(store, file) == store.count()
     header, *rows = csv.reader(io.StringIO(file.getvalue().decode()))
-    assert header == list(COLUMNS) and len(rows) == sqlite_store.count()
+    assert header == list(COLUMNS) and len(rows) == store.count()
     by_id = {int(row[0]): dict(zip(header, row, strict=True)) for row in rows}
-    for stored in sqlite_store.each():
+    for stored in store.each():
         row = by_id[stored.id]
         assert row["category"] == stored.result.category.value
         assert row["speedup"] == ("" if stored.result.speedup is None else str(stored.result.speedup))
@@ -119,3 +122,108 @@ def test_parquet_has_types(store: Store, tmp_path: Path) -> None:
     for row, stored in zip(table.to_pylist(), store.each(), strict=True):
         assert (row["id"], row["submission"], row["speedup"]) == (stored.id, stored.result.submission, stored.result.speedup)
         assert row["started_at"] == stored.result.started_at
+
+
+SAID = {
+    "23": [
+        {
+            "sample_id": 0,
+            "compiled": True,
+            "correctness": True,
+            "metadata": {"hardware": "H100"},
+            "runtime": 1.5,
+            "runtime_stats": {"std": 0.1},
+        },
+        {"sample_id": 1, "compiled": True, "correctness": False, "metadata": {}, "runtime": -1.0, "runtime_stats": {}},
+    ],
+    "7": {"sample_id": 0, "compiled": False, "correctness": False, "metadata": {"other_error": "x"}},
+}
+
+
+def test_its_own_results_are_read_in_both_forms(tmp_path: Path) -> None:
+    path = tmp_path / "eval_results.json"
+    path.write_text(json.dumps(SAID))
+    first, second, third = verdicts(path)
+    details = {"metadata": {"hardware": "H100"}, "runtime_stats": {"std": 0.1}}
+    assert first == ForeignVerdict(23, 0, True, True, 1.5, details)
+    assert (second.sample_id, second.correct, second.runtime_ms) == (1, False, None)
+    assert (third.problem_id, third.compiled, third.correct) == (7, False, False)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"a": []}', '{"1": [{"sample_id": 0}]}', '{"1": 5}'])
+def test_other_files_are_no_results(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "eval_results.json"
+    path.write_text(content)
+    with pytest.raises(StoreError, match=r"eval_results\.json"):
+        verdicts(path)
+
+
+KERNEL = "level_1_problem_23_sample_0_kernel.py"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "runs" / "a_model"
+    folder.mkdir(parents=True)
+    (folder / KERNEL).write_text("class ModelNew: ...\n")
+    (folder / "eval_results.json").write_text(json.dumps(SAID))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@BOTH
+def test_verdicts_are_kept_once_under_the_names_that_submissions_have(store: Store, run: Path) -> None:
+    assert import_kernelbench(store, run / "eval_results.json") == (3, 3)
+    assert import_kernelbench(store, run / "eval_results.json") == (3, 0)
+    (row,) = foreign_history(store, f"runs/a_model/{KERNEL}")
+    assert (row.harness, row.author, row.level, row.problem_number, row.sample_id) == ("kernelbench", "a_model", 1, 23, 0)
+    assert (row.compiled, row.correct, row.runtime_ms, row.details["metadata"]) == (True, True, 1.5, {"hardware": "H100"})
+    assert row.source_sha256 == hashlib.sha256(b"class ModelNew: ...\n").hexdigest()
+    (other,) = foreign_history(store, "runs/a_model/level_1_problem_7_sample_0_kernel.py")
+    assert (other.compiled, other.runtime_ms, other.source_sha256) == (False, None, None)
+    assert store.count() == 0  # no evaluation of ours
+    (run / KERNEL).write_text("another\n")
+    assert import_kernelbench(store, run / "eval_results.json", author="me") == (3, 3)
+    assert [row.author for row in foreign_history(store, f"runs/a_model/{KERNEL}")] == ["a_model", "me"], "beside what was"
+
+
+def test_numbers_that_no_json_has_are_kept_as_text(store: Store, run: Path) -> None:
+    file = run / "eval_results.json"
+    file.write_text(
+        '{"23": {"sample_id": 0, "compiled": true, "correctness": true, "runtime": NaN,'
+        ' "metadata": {"error": -Infinity, "x": 1e999}, "runtime_stats": {"std": NaN, "mean": 0.5}}}'
+    )
+    import_kernelbench(store, file)
+    (row,) = foreign_history(store, f"runs/a_model/{KERNEL}")
+    assert (row.correct, row.runtime_ms) == (True, None)
+    assert row.details == {"metadata": {"error": "-Infinity", "x": "1e999"}, "runtime_stats": {"std": "NaN", "mean": 0.5}}
+    assert '"-Infinity"' in dump(row)
+
+
+def test_the_level_has_to_be_known(store: Store, run: Path) -> None:
+    (run / "level_2_problem_23_sample_0_kernel.py").write_text("")
+    with pytest.raises(StoreError, match=r"of levels 1, 2; give .* --level"):
+        import_kernelbench(store, run / "eval_results.json")
+    assert import_kernelbench(store, run / "eval_results.json", level=2) == (3, 3)
+    for path in run.glob("*.py"):
+        path.unlink()
+    with pytest.raises(StoreError, match="are missing"):
+        import_kernelbench(store, run / "eval_results.json")
+    with pytest.raises(StoreError, match="can't be read"):
+        import_kernelbench(store, run / "none.json", level=1)
+
+
+def test_history_has_them_with_and_without_evaluations(
+    store: Store, url: str, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    name = f"runs/a_model/{KERNEL}"
+    assert main(["--db", url, "import", "--kernelbench", str(run / "eval_results.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["added"] == 3
+    assert main(["--db", url, "history", name]) == 0
+    assert "kernelbench" in capsys.readouterr().out
+    store.save(result(submission=name), "class ModelNew: ...\n")
+    assert main(["--db", url, "history", name, "--json"]) == 0
+    ours, theirs = json.loads(capsys.readouterr().out)
+    assert ours["status"] == "correct" and (theirs["harness"], theirs["runtime_ms"]) == ("kernelbench", 1.5)
+    assert main(["--db", url, "history", "nobody.py"]) == 2

@@ -20,6 +20,8 @@ from evaluator.results.category import Category, Status
 from tests.command_line import PROJECT
 from tests.db.samples import result
 
+pytestmark = pytest.mark.slow(5)
+
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
@@ -52,44 +54,34 @@ def test_every_evaluation_is_a_row_with_typed_columns(url: str) -> None:
     assert frame.groupby("problem", observed=True)["speedup"].count().to_dict() == {"gelu": 0, "softmax": 2}
 
 
-@pytest.mark.parametrize(
-    ("filters", "ids"),
-    [
-        ({"problem": "softmax"}, [1, 3]),
-        ({"author": "ada", "limit": 1}, [3]),
-        ({"status": "incorrect"}, [2, 4]),
-        ({"status": Status.CORRECT, "category": Category.OK}, [1, 3]),
-        ({"run": "last"}, [3, 4]),
-        ({"run": 1, "problem": "gelu"}, [2]),
-        ({"since": "2026-05-02", "problem": "softmax"}, [3]),
-        ({"since": datetime(2026, 5, 2), "problem": "softmax"}, [3]),
-        ({"limit": 3}, [2, 3, 4]),
-        ({"category": "timeout"}, []),
-    ],
-)
-def test_filters_are_those_of_the_command_list(url: str, filters: dict[str, Any], ids: list[int]) -> None:
-    frame = db.read(url, **filters)
-    assert frame["id"].tolist() == ids
-    assert (list(frame.columns), str(frame["started_at"].dtype)) == (list(COLUMNS), "datetime64[us, UTC]")
+FILTERS: list[tuple[dict[str, Any], list[int]]] = [
+    ({"author": "ada", "limit": 1}, [3]),
+    ({"status": Status.CORRECT, "category": Category.OK}, [1, 3]),
+    ({"status": "incorrect", "run": "last"}, [4]),
+    ({"run": 1, "problem": "gelu"}, [2]),
+    ({"since": "2026-05-02", "problem": "softmax"}, [3]),
+    ({"since": datetime(2026, 5, 2), "problem": "softmax"}, [3]),
+    ({"limit": 3}, [2, 3, 4]),
+    ({"category": "timeout"}, []),
+]
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
+    ({"status": "corect"}, "no status 'corect'; nearest: correct"),
+    ({"run": 9}, "no run '9'; the last one is 2"),
+    ({"since": "soon"}, "invalid time 'soon'"),
+]
 
 
-def test_no_filter_of_the_command_is_missing() -> None:
+def test_filters_are_those_of_the_command_list(url: str) -> None:
     options = {name_of(action) for action in options_of(db.__main__.parsers()[1]["list"])}
     assert set(inspect.signature(db.read).parameters) == options - {"json", "db"} | {"url"}
-
-
-@pytest.mark.parametrize(
-    ("filters", "told"),
-    [
-        ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
-        ({"status": "corect"}, "no status 'corect'; nearest: correct"),
-        ({"run": 9}, "no run '9'; the last one is 2"),
-        ({"since": "soon"}, "invalid time 'soon'"),
-    ],
-)
-def test_what_is_not_there_is_told(url: str, filters: dict[str, Any], told: str) -> None:
-    with pytest.raises(StoreError, match=told):
-        db.read(url, **filters)
+    for filters, ids in FILTERS:
+        frame = db.read(url, **filters)
+        assert frame["id"].tolist() == ids, filters
+        assert (list(frame.columns), str(frame["started_at"].dtype)) == (list(COLUMNS), "datetime64[us, UTC]")
+    for filters, told in WRONG:
+        with pytest.raises(StoreError, match=told):
+            db.read(url, **filters)
     with pytest.raises(StoreError, match="There is no database"):
         db.read(url + "x")
 

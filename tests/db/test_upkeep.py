@@ -1,15 +1,21 @@
-"""Looking for damage, and removing what is without use."""
+"""Looking for damage, and removing what is without use; calibrations."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from db.calibrations import newest, save
 from db.queries.leaderboard import leaderboard
 from db.store import Store
 from db.upkeep import check, collect, repair
+from evaluator.results.calibration import Calibration, Ceiling
 from evaluator.results.category import Category
+from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
+
+pytestmark = pytest.mark.slow(10)
 
 
 def change(store: Store, statement: str) -> None:
@@ -43,6 +49,7 @@ DAMAGES = {
 """What is changed behind the store's back, and what `check` says of it."""
 
 
+@BOTH
 def test_what_does_not_follow_from_the_evaluations_is_told_and_repaired(filled: Store) -> None:
     for damage, told in DAMAGES.items():
         change(filled, damage)
@@ -66,12 +73,12 @@ def test_a_deep_check_reads_everything(filled: Store, damage: str, told: str) ->
     assert told in "; ".join(check(filled, deep=True))
 
 
-def test_a_damaged_file_is_told(sqlite_store: Store) -> None:
+def test_a_damaged_file_is_told(store: Store) -> None:
     for number in range(200):
-        sqlite_store.save(result(submission=str(number)), "class ModelNew: ...\n")
-    change(sqlite_store, "PRAGMA ignore_check_constraints = ON")
-    path = sqlite_store.path
-    sqlite_store.compact()
+        store.save(result(submission=str(number)), "class ModelNew: ...\n")
+    change(store, "PRAGMA ignore_check_constraints = ON")
+    path = store.path
+    store.compact()
     with path.open("r+b") as file:
         # An index's page: the file can be opened, and the index is not what the table says.
         size = path.stat().st_size
@@ -81,6 +88,7 @@ def test_a_damaged_file_is_told(sqlite_store: Store) -> None:
         assert any("damaged" in fault for fault in check(reader))
 
 
+@BOTH
 def test_what_nothing_refers_to_is_removed(store: Store) -> None:
     store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2", case="other"), "gone", PROBLEM_SOURCE)
     store.save(result(submission="b"), "class ModelNew: ...\n", PROBLEM_SOURCE)
@@ -94,31 +102,57 @@ def test_what_nothing_refers_to_is_removed(store: Store) -> None:
     assert set(collect(store).values()) == {0}
 
 
-def test_a_store_that_remembers_what_was_removed_saves_all_the_same(store: Store, url: str) -> None:
-    store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2"), "gone", PROBLEM_SOURCE)
+def test_space_is_given_back_and_a_store_that_remembers_what_was_removed_saves_all_the_same(store: Store, url: str) -> None:
+    text = "gone" * 100_000
+    for number in range(8):
+        made = result(Category.NO_DEVICE, text + str(number), submission="a", author="zoe", problem="p2")
+        store.save(made, text + str(number), PROBLEM_SOURCE)
+    before = size(store.path)
     with Store.open(url) as other:
-        change(other, "DELETE FROM tallies")
-        change(other, "DELETE FROM totals")
-        change(other, "DELETE FROM evaluations")
+        for table in ("tallies", "totals", "evaluations"):
+            change(other, f"DELETE FROM {table}")
         collect(other)
         other.save(result(submission="c", author="eve", problem="p3"), "class ModelNew: ...\n", PROBLEM_SOURCE)
     number = store.save(result(submission="b", author="zoe", problem="p2", speedup=2.0), "class ModelNew: ...\n", PROBLEM_SOURCE)
     stored = store.get(number)
     assert stored is not None and (stored.result.author, stored.result.problem) == ("zoe", "p2")
-    assert check(store, deep=True) == []
-
-
-def test_space_is_given_back(sqlite_store: Store) -> None:
-    for number in range(20):
-        text = f"{number}" * 100_000
-        sqlite_store.save(result(Category.NO_DEVICE, text, submission="a"), text)
-    before = size(sqlite_store.path)
-    change(sqlite_store, "DELETE FROM tallies")
-    change(sqlite_store, "DELETE FROM totals")
-    change(sqlite_store, "DELETE FROM evaluations")
-    collect(sqlite_store)
-    assert size(sqlite_store.path) < before / 2
+    assert check(store, deep=True) == [] and size(store.path) < before / 2
 
 
 def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.parent.glob(path.name + "*") if "spool" not in file.name)
+
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+GPU = "GPU-00000000-0000-0000-0000-000000000001"
+
+
+def calibration(minutes: int = 0, rate: float = 4.25e12, **changes: Any) -> Calibration:
+    fields: dict[str, Any] = {"device_id": GPU, "device_name": "NVIDIA H200", "driver": "580.1", "torch": "2.11.0"}
+    ceilings = (Ceiling(name="copy", per_s=rate, uncertainty=0.0125), Ceiling(name="bfloat16", per_s=7.5e14, uncertainty=0.0))
+    return Calibration(**fields | changes, measured_at=NOON + timedelta(minutes=minutes), repetitions=5, ceilings=ceilings)
+
+
+def by_name(found: Calibration) -> dict[str, Ceiling]:
+    return {ceiling.name: ceiling for ceiling in found.ceilings}
+
+
+@BOTH
+def test_what_was_stored_comes_back(store: Store) -> None:
+    stored = calibration()
+    save(store, stored)
+    (found,) = newest(store, [GPU])
+    assert by_name(found) == by_name(stored)
+    assert found.model_copy(update={"ceilings": ()}) == stored.model_copy(update={"ceilings": ()})
+    assert newest(store, ["cpu"]) == () and newest(store, []) == ()
+    collect(store)
+    assert len(newest(store, [GPU])) == 1 and check(store, deep=True) == [], "nothing has to refer to it"
+
+
+def test_the_newest_under_each_software_counts_whatever_the_order_of_storing(store: Store) -> None:
+    for each in (calibration(2, 2e12), calibration(1, 1e12), calibration(0, 3e12, driver="590.0"), calibration(3, 5e12, device_id="cpu")):
+        save(store, each)
+    found = newest(store, [GPU])
+    assert [(each.driver, by_name(each)["copy"].per_s) for each in found] == [("580.1", 2e12), ("590.0", 3e12)]
+    assert len(newest(store, [GPU, "cpu"])) == 3

@@ -15,7 +15,7 @@ from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.db.samples import environment, full_evidence, result
-from tests.web import chromium
+from tests.web import windows
 from web.app import create_app
 
 ADDRESS = "http://127.0.0.1:8300"
@@ -99,9 +99,9 @@ def client(store: Store) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if chromium.program() is None:
-        if chromium.REQUIRED in os.environ:
-            pytest.fail(f"{chromium.REQUIRED} is set, and there is no Chromium on this machine")
+    if windows.program() is None:
+        if windows.REQUIRED in os.environ:
+            pytest.fail(f"{windows.REQUIRED} is set, and there is no Chromium on this machine")
         pytest.skip("no Chromium on this machine")
-    with chromium.running() as started:
+    with windows.running() as started:
         yield started

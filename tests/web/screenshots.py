@@ -19,7 +19,7 @@ from db.queries.runs import runs
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
-from tests.web import chromium
+from tests.web import windows
 from tests.web.serving import served
 
 WIDE, NARROW = (1280, 860), (390, 844)
@@ -49,10 +49,7 @@ def shots(store: Store) -> Iterator[Shot]:
     if len(runs(store, 2, counted=False)) == 2:
         yield Shot("runs", "/runs/compare?show=all", theme="dark")
     timeline = Timeline(store)
-    for name, category, at in (
-        ("source", Category.CPP_COMPILE_ERROR, ".marked"),
-        ("error", Category.WRONG_VALUES, "img[src*=error]"),
-    ):
+    for name, category, at in (("source", Category.CPP_COMPILE_ERROR, ".marked"), ("error", Category.WRONG_VALUES, "img[src*=error]")):
         for number in timeline.page(Choice(category=category), 1)[1]:
             yield Shot(name, f"/evaluation/{number}", at=at)
 
@@ -62,7 +59,7 @@ def main() -> int:
     parser.add_argument("--db", metavar="URL", default=DEFAULT_URL)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    with Store.open(options.db, read_only=True) as store, served(store) as address, chromium.running() as browser:
+    with Store.open(options.db, read_only=True) as store, served(store) as address, windows.running() as browser:
         for shot in shots(store):
             width, height = shot.size
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=shot.theme)

@@ -6,12 +6,16 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from xml.etree import ElementTree
 
+import pytest
+
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BestSoFar, BoardProgress, Point
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result
 from web import charts
+
+pytestmark = pytest.mark.slow(8)
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

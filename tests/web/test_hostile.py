@@ -20,6 +20,8 @@ from tests.db.samples import environment, full_evidence, result, sha256
 from tests.web.seen import Seen
 from web.app import HEADERS, POLICY, create_app
 
+pytestmark = pytest.mark.slow(20)
+
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"' onload='z' &amp; \u202e\u2066 {{7*7}} ${8*8} $\\frac{a$"
 HOSTILE += " ../.. %2e\n\x00\x1b[31m\r javascript:x"
 TAGS = {

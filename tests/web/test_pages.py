@@ -1,8 +1,11 @@
-"""Every page: what it shows, where it leads, and the JSON beside it."""
+"""Every page: what it shows, where it leads, the JSON and CSV beside it; the list of evaluations and the search."""
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -43,14 +46,15 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_shows_what_it_is_for_and_has_its_json(client: TestClient, ids: dict[str, int], path: str) -> None:
-    found = seen(client, path)
-    for text in PAGES[path]:
-        assert text in found.text, text
-    assert beside(client, path)
+def test_a_page_shows_what_it_is_for_and_has_its_json(client: TestClient, ids: dict[str, int]) -> None:
+    for path, texts in PAGES.items():
+        found = seen(client, path)
+        for text in texts:
+            assert text in found.text, (path, text)
+        assert beside(client, path)
 
 
+@pytest.mark.slow(25)
 def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[str, int]) -> None:
     waiting, visited = ["/"], set()
     while waiting:
@@ -71,28 +75,25 @@ def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[
     assert {f"/evaluation/{number}" for number in ids.values()} <= visited_kinds
 
 
+@pytest.mark.slow(25)
 def test_an_empty_database_has_all_general_pages(client: TestClient) -> None:
     for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/runs", "/compare", "/glossary"):
-        seen(client, path)
         beside(client, path)
 
 
-def test_a_table_is_sorted_by_the_column_that_is_asked_for(client: TestClient, ids: dict[str, int]) -> None:
+def test_a_ranking_is_sorted_by_the_column_that_is_asked_for(client: TestClient, ids: dict[str, int]) -> None:
     first = seen(client, "/leaderboard")
-    titles = [title.strip() for title in first.rows[0]]
-    speedup = titles.index("speedup")
+    speedup = [title.strip() for title in first.rows[0]].index("speedup")
     (ask,) = [link for link in first.links if link.startswith("/leaderboard?sort=speedup")]
     falling = seen(client, ask)
     values = [float(text) for text in falling.column(speedup)]
     assert values == sorted(values, reverse=True) and len(values) == 7 and values[0] == 3.25
     (ask,) = [link for link in falling.links if link.startswith("/leaderboard?sort=speedup")]
     assert [float(text) for text in seen(client, ask).column(speedup)] == sorted(values)
-    assert 'aria-sort="descending"' in client.get("/leaderboard?sort=speedup").text
-    by_author = seen(client, "/leaderboard?sort=author&order=desc").column(titles.index("author"))
-    assert by_author == sorted(by_author, reverse=True)
 
 
-def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, ids: dict[str, int]) -> None:
+@pytest.mark.slow(25)
+def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     found = seen(client, "/leaderboard?problem=gelu&author=ada&device=&case=&precision=")
     assert [row[0].strip() for row in found.rows[1:]] == ["2"]
     assert len(seen(client, "/leaderboard?device=CPU").rows) == 2
@@ -100,8 +101,17 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, id
     assert len(seen(client, "/leaderboard?problem=softmax&device=NVIDIA H200").rows) == 4
     assert "no_device" not in seen(client, "/failures?author=bob").text
     assert [board["device_name"] for board in client.get("/index.json?device=CPU").json()["boards"]] == ["CPU"]
+    put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
+    for path, shown in (("problem=gelu", False), ("problem=gelu&all=true", True), ("all=true", False)):
+        assert ("slower.py" in seen(client, f"/leaderboard?{path}").text) is shown, "every submission is shown of one problem"
+    for question in ("generalises", "robust"):
+        rows = {answer: client.get(f"/leaderboard.json?{question}={answer}").json() for answer in ("yes", "no", "untested")}
+        assert [len(each) for each in rows.values()] == [0, 1, 6] and rows["no"][0]["submission"] == "timed.py"
+        assert '<option selected value="no">no</option>' in client.get(f"/leaderboard?{question}=no").text
+    assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
+@pytest.mark.slow(25)
 def test_the_overall_board_tells_what_goes_wrong(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     put(store, result(Category.WRONG_VALUES, submission="wrong too.py", author="bob"))
     shown = [[cell.strip() for cell in row] for row in seen(client, "/").rows if len(row) == 3]
@@ -109,37 +119,7 @@ def test_the_overall_board_tells_what_goes_wrong(client: TestClient, store: Stor
     assert shown == [head, ["bob", "1", "syntax_error 1"], head, ["bob", "3", "wrong_values 2, syntax_error 1"]]
 
 
-def test_every_submission_is_shown_of_one_problem(client: TestClient, store: Store, ids: dict[str, int]) -> None:
-    put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
-    assert "slower.py" not in seen(client, "/leaderboard?problem=gelu").text
-    assert "slower.py" in seen(client, "/leaderboard?problem=gelu&all=true").text
-    assert "slower.py" not in seen(client, "/leaderboard?all=true").text
-
-
-def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
-    for number in range(103):
-        name = f"{number:03}"
-        put(store, result(source=name, submission=name, author=f"author {name}", speedup=1 + number / 7), name)
-    first = seen(client, "/leaderboard?sort=author")
-    assert len(first.rows) == 101 and "1 of 2" in first.text
-    (following,) = {link for link in first.links if "page=2" in link}
-    titles = [title.strip(" ▲") for title in first.rows[0]]
-    assert seen(client, following).column(titles.index("author")) == ["author 100", "author 101", "author 102"]
-    assert len(client.get("/leaderboard.json").json()) == 103
-    assert len(seen(client, "/leaderboard?page=77").rows) == 4
-
-
-def test_shares_of_light_are_on_every_board(client: TestClient, ids: dict[str, int]) -> None:
-    for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
-        found = seen(client, path)
-        (row,) = [row for row in found.rows if any("timed.py" in cell for cell in row)][:1]
-        assert "25.0 % (20.0 %)" in row, path
-    assert "At the speed of light a call takes 0.5 ms, bound by memory." in seen(client, "/problem?name=softmax").text
-    assert client.get("/problem.json?name=softmax").json()["boards"][0]["light"]["light_ms"] == 0.5
-    by_light = seen(client, "/leaderboard?sort=light")
-    assert any("timed.py" in cell for cell in by_light.rows[1]), "who has a share comes before who has none"
-
-
+@pytest.mark.slow(25)
 def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> None:
     put(store, result(submission="old.py"))
     store.save(result(submission="new.py", problem_sha256="a" * 64), "", "class Model: new = True\n")
@@ -190,6 +170,7 @@ def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int]) -> N
     assert answer.status_code == 404 and answer.json() == {"error": "There is no evaluation 999 in this database."}
 
 
+@pytest.mark.slow(25)
 def test_nothing_can_be_written(client: TestClient, ids: dict[str, int]) -> None:
     for path in (*PAGES, "/live/events", f"/evaluation/{ids['failed']}"):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
@@ -203,53 +184,52 @@ def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store,
     assert answer.status_code == 503 and "can't be read" in Seen(answer.text).text
 
 
-def test_boards_of_other_protocols_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:
-    put(
-        store,
-        result(source="replayed", submission="replayed.py", problem="softmax", author="ada", protocol="graph", speedup=9.0),
-        "replayed",
-    )
-    assert "replayed.py" not in seen(client, "/leaderboard").text
-    for path in ("/leaderboard?protocol=graph", "/leaderboard?protocol=graph&problem=softmax"):
-        found = seen(client, path)
-        titles = [title.strip() for title in found.rows[0]]
-        assert [row[titles.index("protocol")].strip() for row in found.rows[1:]] == ["graph"], path
-        assert "replayed.py" in found.text
-    assert {row["protocol"] for row in client.get("/leaderboard.json?protocol=graph").json()} == {"graph"}
-    cold = client.get("/leaderboard.json?protocol=cold").json()
-    assert cold == client.get("/leaderboard.json").json() and {row["protocol"] for row in cold} == {None}, "a default needs no name"
+@pytest.mark.slow(25)
+def test_boards_of_other_protocols_and_precisions_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    graph = result(source="replayed", submission="replayed.py", problem="softmax", author="ada", protocol="graph", speedup=9.0)
+    put(store, graph, "replayed")
+    reduced = result(Category.REDUCED_PRECISION, submission="tf32.py", source="tf32", problem="gelu", author="eve", speedup=9.0)
+    put(store, reduced, "tf32")
+    for path in ("/leaderboard", "/problem?name=gelu", "/leaderboard?problem=gelu&all=true"):
+        assert not {"replayed.py", "tf32.py"} & set(seen(client, path).text.split()), path
+    found = seen(client, "/leaderboard?protocol=graph&problem=softmax")
+    titles = [title.strip() for title in found.rows[0]]
+    assert [row[titles.index("protocol")].strip() for row in found.rows[1:]] == ["graph"] and "replayed.py" in found.text
+    assert client.get("/leaderboard.json?protocol=cold").json() == client.get("/leaderboard.json").json(), "a default needs no name"
     assert [board["tasks"] for board in client.get("/index.json?protocol=graph").json()["boards"]] == [1]
-    boards = client.get("/problem.json?name=softmax").json()["boards"]
-    assert [(board["protocol"], len(board["rows"])) for board in boards if board["case"] == "full"] == [(None, 3), ("graph", 1)]
     assert "full · NVIDIA H200 · graph" in seen(client, "/problem?name=softmax").text
+    (switched,) = [link for link in seen(client, "/problem?name=gelu").links if "reduced_precision=1" in link]
+    for path in (switched, "/leaderboard?reduced_precision=1", "/leaderboard?reduced_precision=true&author=eve"):
+        (row,) = [row for row in seen(client, path).rows if any("tf32.py" in cell for cell in row)]
+        assert row[0].strip() == "1" and any("reduced_precision" in cell for cell in row), path
+        assert 'value="1" checked> reduced precision too' in client.get(path).text
+    assert "1 (1 reduced)" in seen(client, "/?reduced_precision=1").text and "1 (1 reduced)" not in seen(client, "/").text
+    setting = urlencode({"case": "full", "device": "NVIDIA H200"})
+    charts = [client.get(f"/fast_p.svg?{setting}{more}").text for more in ("", "&reduced_precision=1")]
+    assert charts[0] != charts[1]
 
 
-def test_boards_say_who_generalises_and_what_the_best_baseline_takes(client: TestClient, ids: dict[str, int]) -> None:
+@pytest.mark.slow(25)
+def test_boards_tell_of_light_of_other_shapes_and_inputs_and_of_the_best_baseline(client: TestClient, ids: dict[str, int]) -> None:
     for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
         found = seen(client, path)
         titles = next([cell.strip() for cell in row] for row in found.rows if any("generalises" in cell for cell in row))
-        told = {}
-        for row in found.rows:
-            if len(row) == len(titles):
-                cells = dict(zip(titles, (cell.strip() for cell in row), strict=True))
-                told[cells["submission"]] = (cells["generalises"], cells["robust"], cells["best baseline ms"])
-        assert told["timed.py"] == ("no", "no", "1.25 (compile)"), path
-        assert path.startswith("/author") or told["submissions/softmax/bob.py"] == ("untested", "untested", "")
+        rows = [dict(zip(titles, (cell.strip() for cell in row), strict=True)) for row in found.rows if len(row) == len(titles)]
+        told = {cells["submission"]: [cells[name] for name in ("generalises", "robust", "best baseline ms")] for cells in rows}
+        assert told["timed.py"] == ["no", "no", "1.25 (compile)"], path
+        assert path.startswith("/author") or told["submissions/softmax/bob.py"] == ["untested", "untested", ""]
+        assert any("25.0 % (20.0 %)" in row for row in found.rows), path
+    assert "At the speed of light a call takes 0.5 ms, bound by memory." in seen(client, "/problem?name=softmax").text
     (board,) = [board for board in client.get("/problem.json?name=softmax").json()["boards"] if board["case"] == "full"]
     assert board["generality"][str(ids["timed"])] == board["robustness"][str(ids["timed"])] == "no"
+    assert board["light"]["light_ms"] == 0.5
     place = next(place for place in board["rows"] if place["evaluation_id"] == ids["timed"])
     assert (place["best_baseline"], place["best_baseline_ms"]) == ("compile", 1.25)
+    by_light = seen(client, "/leaderboard?sort=light")
+    assert any("timed.py" in cell for cell in by_light.rows[1]), "who has a share comes before who has none"
 
 
-def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestClient, ids: dict[str, int]) -> None:
-    for question in ("generalises", "robust"):
-        found = {answer: client.get(f"/leaderboard.json?{question}={answer}").json() for answer in ("yes", "no", "untested", "")}
-        assert [row["submission"] for row in found["no"]] == ["timed.py"] and found["yes"] == []
-        assert len(found["untested"]) == 6 and len(found[""]) == 7
-        assert '<option selected value="no">no</option>' in client.get(f"/leaderboard?{question}=no").text
-    assert client.get("/leaderboard?robust=perhaps").status_code == 400
-
-
+@pytest.mark.slow(25)
 def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str) -> None:
     with Store.open(url) as earlier:
         judged = earlier.save_all([Entry.of(result(submission=f"judged{number}.py"), "", 1, None) for number in range(60)])
@@ -266,34 +246,16 @@ def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str)
         assert "87 of 87, 60 already judged" in seen(client, path).text
 
 
+@pytest.mark.slow(25)
 def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
     for author in ("eve", "fay"):
-        put(store, result(source=author, submission=f"{author}.py", author=author, problem="shared", speedup=2.0), author)
-    for path in ("/leaderboard?problem=shared", "/problem?name=shared", "/author?name=eve"):
+        put(store, result(source=author, submission=f"{author}.py", author=author, speedup=2.0), author)
+    for path in ("/leaderboard", "/problem?name=softmax", "/author?name=eve"):
         places = [row for row in seen(client, path).rows if "2.000" in row and {"eve.py", "fay.py"} & {cell.strip() for cell in row}]
         assert places and {row[0].strip() for row in places} == {"1="}, path
-    assert [row["rank"] for row in client.get("/leaderboard.json?problem=shared").json()] == [1, 1]
 
 
-def test_reduced_precision_is_ranked_by_a_switch_and_marked(client: TestClient, store: Store, ids: dict[str, int]) -> None:
-    fast = result(Category.REDUCED_PRECISION, submission="tf32.py", source="tf32", problem="gelu", author="eve", speedup=9.0)
-    put(store, fast, "tf32")
-    for path in ("/leaderboard", "/problem?name=gelu", "/leaderboard?problem=gelu", "/leaderboard?problem=gelu&all=true"):
-        assert "tf32.py" not in seen(client, path).text, path
-    (switched,) = [link for link in seen(client, "/problem?name=gelu").links if "reduced_precision=1" in link]
-    for path in (switched, "/leaderboard?reduced_precision=1", "/leaderboard?reduced_precision=true&author=eve"):
-        (row,) = [row for row in seen(client, path).rows if any("tf32.py" in cell for cell in row)]
-        assert row[0].strip() == "1" and any("reduced_precision" in cell for cell in row), path
-        assert 'value="1" checked> reduced precision too' in client.get(path).text
-    by_author = {row["author"]: row for row in client.get("/index.json?reduced_precision=1").json()["boards"][1]["rows"]}
-    assert (by_author["eve"]["solved"], by_author["eve"]["reduced"]) == (1, 1)
-    assert "1 (1 reduced)" in seen(client, "/?reduced_precision=1").text
-    assert "1 (1 reduced)" not in seen(client, "/").text
-    setting = urlencode({"case": "full", "device": "NVIDIA H200"})
-    charts = [client.get(f"/fast_p.svg?{setting}{more}").text for more in ("", "&reduced_precision=1")]
-    assert charts[0] != charts[1]
-
-
+@pytest.mark.slow(25)
 def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
@@ -312,3 +274,117 @@ def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store
     assert [row.get("harness") for row in client.get(path.replace("?", ".json?")).json()] == [None, "kernelbench"]
     assert "1 foreign verdict, not checked here" in seen(client, f"/evaluation/{number}").text
     assert "someone" not in seen(client, "/leaderboard").text
+
+
+def listed(client: TestClient, **parameters: object) -> list[dict[str, Any]]:
+    told = client.get(f"/evaluations.json?{urlencode(parameters)}")
+    assert told.status_code == 200, told.text
+    found: list[dict[str, Any]] = told.json()["evaluations"]
+    return found
+
+
+def table(client: TestClient, path: str) -> list[dict[str, str]]:
+    answer = client.get(path)
+    assert answer.status_code == 200 and answer.headers["content-type"] == "text/csv; charset=utf-8", path
+    assert answer.headers["content-disposition"].startswith("attachment")
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+def test_all_evaluations_are_listed_history_and_those_that_were_not_evaluated_too(client: TestClient, ids: dict[str, int]) -> None:
+    assert client.get("/evaluations.json").json()["total"] == len(listed(client)) == 10
+    assert [row["evaluation_id"] for row in listed(client)] == list(range(10, 0, -1))
+    assert "no_device" in {row["category"] for row in listed(client)}
+
+
+CHOSEN: list[tuple[dict[str, object], int]] = [
+    ({"status": "incorrect"}, 1),
+    ({"category": "wrong_values"}, 1),
+    ({"category": "wrong_values", "status": "correct"}, 0),
+    ({"author": "bob"}, 5),
+    ({"author": "nobody"}, 0),
+    ({"device": "CPU"}, 2),
+    ({"run": 1}, 10),
+    ({"since": "1h"}, 4),
+    ({"since": "2020-01-01", "author": "ada", "problem": "gelu"}, 1),
+    ({"status": "", "category": "", "run": "", "since": "", "author": ""}, 10),
+]
+
+
+@pytest.mark.slow(25)
+def test_filters_choose(client: TestClient, ids: dict[str, int]) -> None:
+    for parameters, count in CHOSEN:
+        assert len(listed(client, **parameters)) == count, parameters
+        query = urlencode(parameters)
+        page = Seen(client.get(f"/evaluations?{query}").text)
+        assert max(0, len(page.rows) - 1) == count == len(table(client, f"/evaluations.csv?{query}")), parameters
+        assert ("No evaluation matches." in page.text) is (count == 0)
+    for query, words in (("status=wrong", "incorrect"), ("since=soon", "7d"), ("run=x", "run"), ("category=x", "category")):
+        answer = client.get(f"/evaluations?{query}")
+        assert answer.status_code == 400 and words in Seen(answer.text).text, query
+
+
+@pytest.mark.slow(25)
+def test_a_name_that_is_not_there_is_said_with_the_nearest(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/evaluations", "/leaderboard", "/failures"):
+        assert "No problem 'softmx'; nearest: softmax." in Seen(client.get(f"{path}?problem=softmx").text).text, path
+        assert "nearest" not in Seen(client.get(f"{path}?problem=softmax").text).text, path
+    for path in ("/problem?name=softmx", "/author?name=boob"):
+        answer = client.get(path)
+        assert answer.status_code == 404 and "; nearest: " in answer.text, path
+    assert "No run '99'; the last one is " in Seen(client.get("/evaluations?run=99").text).text
+    assert "; nearest" not in Seen(client.get("/evaluations?problem=softmax&run=99").text).text, "it is the run that nothing fits"
+
+
+@pytest.mark.slow(25)
+def test_each_head_sorts_and_keeps_the_filters(client: TestClient, ids: dict[str, int]) -> None:
+    start = "/evaluations?author=bob"
+    heads = [link for link in Seen(client.get(start).text).links if "sort=" in link]
+    assert len(heads) == 11
+    for link in heads:
+        assert link.startswith("/evaluations?author=bob&sort=") and "order=" in link
+        page = client.get(link).text
+        assert page.count('aria-sort="ascending"') + page.count('aria-sort="descending"') == 1, link
+        (back,) = [again for again in Seen(page).links if again.partition("&order")[0] == link.partition("&order")[0] and again != link]
+        rows, turned = (client.get(each.replace("/evaluations?", "/evaluations.json?")).json()["evaluations"] for each in (link, back))
+        assert len(rows) == len(turned) == 5
+    falling = [row["speedup"] for row in listed(client, sort="speedup", order="desc")]
+    known = [speedup for speedup in falling if speedup is not None]
+    assert known == sorted(known, reverse=True) and falling[len(known) :] == [None] * (10 - len(known))
+
+
+@pytest.mark.slow(25)
+def test_a_long_list_comes_in_pages_and_whole_as_csv(client: TestClient, store: Store) -> None:
+    for number in range(205):
+        put(store, result(Category.TIMEOUT if number % 2 else Category.OK, submission=f"{number:03}.py", source=f"{number}"))
+    assert [len(listed(client, page=number)) for number in (1, 2, 3, 9)] == [100, 100, 5, 5]
+    text = client.get("/evaluations?sort=submission&order=asc&page=2").text
+    assert "2 of 3" in text and "100.py" in text and "099.py" not in text
+    rows = table(client, "/evaluations.csv?sort=submission&order=asc&status=run_failed")
+    assert [row["submission"] for row in rows] == [f"{number:03}.py" for number in range(1, 205, 2)]
+
+
+@pytest.mark.slow(25)
+def test_each_main_table_is_there_as_csv_with_the_same_filters_and_order(client: TestClient, ids: dict[str, int]) -> None:
+    places = table(client, "/leaderboard.csv?device=NVIDIA+H200&sort=speedup")
+    assert len(places) == 6 and [float(row["speedup"]) for row in places] == sorted((float(row["speedup"]) for row in places), reverse=True)
+    assert {row["author"] for row in table(client, "/index.csv")} >= {"ada", "bob"}
+    assert {row["category"] for row in table(client, "/failures.csv?author=bob")} == {"wrong_values", "syntax_error"}
+    assert len(table(client, "/run/1.csv")) == 10 and len(table(client, "/submission.csv?name=wrong.py")) == 1
+    for path in ("/", "/leaderboard", "/failures", "/evaluations", "/run/1", "/submission?name=wrong.py"):
+        (link,) = {link for link in Seen(client.get(path).text).links if ".csv" in link}
+        assert table(client, link)
+    answer = client.get("/live.csv")
+    assert answer.status_code == 404 and "no table" in answer.text
+
+
+@pytest.mark.slow(25)
+def test_the_search_groups_what_it_finds(client: TestClient, ids: dict[str, int]) -> None:
+    found = Seen(client.get("/search?q=soft").text)
+    assert {"/problem?name=softmax", "/submission?name=submissions%2Fsoftmax%2Fada.py"} <= set(found.links)
+    assert f"/evaluation/{ids['failed']}" in Seen(client.get(f"/search?q=%23{ids['failed']}").text).links
+    assert {"/evaluation/1", "/run/1"} <= set(Seen(client.get("/search?q=1").text).links)
+    assert "/evaluations?category=wrong_values" in Seen(client.get("/search?q=wrong+values").text).links
+    assert "/search?q=softmax" in Seen(client.get("/search?q=softmx").text).links
+    assert "Nothing has this name." in Seen(client.get("/search?q=softmx").text).text
+    assert "Type a part of the name" in Seen(client.get("/search").text).text
+    assert client.get("/search?q=" + "x" * 5000).status_code == 400

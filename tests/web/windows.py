@@ -1,10 +1,43 @@
-"""Browser windows that fail on any error."""
+"""A real browser without a window (Debian's Chromium, driven by Playwright), and windows of it that fail on any error."""
 
-from playwright.sync_api import Browser, Locator, Page
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from web.charts import Theme
 
+REQUIRED = "ASSAY_REQUIRE_CHROMIUM"
+"""Environment variable: if set, a missing browser is a failure, not a skip."""
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+_QUIET = (
+    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--disable-dev-shm-usage"),
+)
+
+
+def program() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def running() -> Iterator[Browser]:
+    path = program()
+    assert path is not None
+    # Root can't use Chromium's own sandbox; the pages here come from the tests.
+    arguments = [*_QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        browser.close()
+
+
 WIDTHS = (1400, 390)
+
 _WATCH = "document.addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective))"
 
 

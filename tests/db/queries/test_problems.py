@@ -12,14 +12,15 @@ from db.queries.statistics import geometric_mean
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
-from tests.db.queries.conftest import BOTH
+from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, environment, result, sha256
+
+pytestmark = pytest.mark.slow(10)
 
 SOURCE = "class ModelNew: ...\n"
 START = now()
 
 
-@BOTH
 def test_problems_are_counted_by_name(store: Store) -> None:
     assert problems(store) == ()
     store.save(result(submission="a.py"), SOURCE)
@@ -31,7 +32,6 @@ def test_problems_are_counted_by_name(store: Store) -> None:
     assert found == [("gelu", 1, 1, 0), ("softmax", 2, 1, 1)]
 
 
-@BOTH
 def test_a_problem_has_its_best_and_all_who_solved_it(store: Store) -> None:
     numbers = {}
     for author, speedup, device in (("ada", 2.0, "NVIDIA H200"), ("bob", 3.0, "CPU"), ("cyd", 1.0, "CPU")):
@@ -48,7 +48,6 @@ def test_a_problem_has_its_best_and_all_who_solved_it(store: Store) -> None:
     assert (newer.solved, newer.submissions, newer.best_speedup, newer.source) == (0, 2, None, "new"), "only the newest version counts"
 
 
-@BOTH
 def test_the_version_that_was_evaluated_last_comes_first(store: Store) -> None:
     older, newer = PROBLEM_SOURCE, "class Model: pass\n"
     store.save(result(submission="a.py"), SOURCE, older)
@@ -84,17 +83,12 @@ def test_the_best_so_far_is_what_was_faster_than_all_before(store: Store) -> Non
     assert (gpu.best[0].started_at, gpu.best[0].author, gpu.best[-1].runtime_ms) == (START, "ada", 1.0)
     assert [point.speedup for point in gpu.points] == [2.0, 1.5, 4.0, 4.0, 8.0]
     assert [best.speedup for best in cpu.best] == [1.0]
+    put(store, "at 4", 1.0, 6)
+    again = problem_progress(store, "softmax")[1]
+    assert again.best == gpu.best and len(again.points) == 6, "history has its place"
     assert problem_progress(store, "nothing") == ()
 
 
-def test_what_is_history_has_its_place(store: Store) -> None:
-    for hour, speedup in enumerate((3.0, 1.0)):
-        put(store, "again", speedup, hour)
-    (found,) = problem_progress(store, "softmax")
-    assert [best.speedup for best in found.best] == [3.0] and len(found.points) == 2
-
-
-@BOTH
 def test_of_many_evaluations_some_are_shown_and_each_best(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "MAX_POINTS", 10)
     for hour in range(95):
@@ -104,7 +98,6 @@ def test_of_many_evaluations_some_are_shown_and_each_best(store: Store, monkeypa
     assert len(found.best) == 48 and found.best[-1].speedup == 9.0
 
 
-@BOTH
 def test_an_author_s_mean_rises_with_each_best(store: Store) -> None:
     put(store, "a", 2.0, 0)
     put(store, "b", 4.0, 1, problem="gelu")

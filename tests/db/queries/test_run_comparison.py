@@ -1,7 +1,5 @@
 """Two runs against each other, and two evaluations."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,40 +12,10 @@ from db.queries.run_comparison import OUTCOMES, ComparedSubmission, TooManyEvalu
 from db.store import Store
 from db.upkeep import check, collect
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
-from evaluator.results.result import Result
-from tests.db.queries.conftest import BOTH
-from tests.db.samples import environment, result, sha256
+from tests.db.conftest import BOTH
+from tests.db.samples import environment, failed, result, solved, stored_run
 
-ABOUT = 0.01
-"""Share by which the ends of each interval are off the speedup."""
-
-
-def timing(speedup: float) -> Evidence:
-    """Evidence of a timing whose interval is `ABOUT` to either side."""
-    side, other = (TimingSide(median_ms=ms, lower_quartile_ms=ms, upper_quartile_ms=ms, samples_ms=(ms,) * 8) for ms in (1.0, speedup))
-    interval = speedup * (1 - ABOUT), speedup * (1 + ABOUT)
-    return Evidence(timing=TimingEvidence(clock="cuda_event", calls=8, candidate=side, baseline=other, interval=interval))
-
-
-def solved(name: str, speedup: float, **changes: Any) -> Result:
-    times: dict[str, Any] = {"runtime_ms": 1.0 / speedup, "baseline_ms": 1.0, "speedup": speedup, "evidence": timing(speedup)}
-    return result(submission=name, **times | changes)
-
-
-def failed(name: str, category: Category = Category.TIMEOUT, **changes: Any) -> Result:
-    return result(category, submission=name, **changes)
-
-
-def stored_run(url: str, *results: Result, skipped: Sequence[int] = ()) -> int:
-    with Store.open(url) as working:
-        working.start_run(["pipeline.py"])
-        working.skip(skipped)
-        for each in results:
-            text = f"source of {each.submission} {each.hint}"
-            working.save(each.model_copy(update={"source_sha256": sha256(text)}), text)
-        assert working._run_id is not None
-        return working._run_id
+pytestmark = pytest.mark.slow(10)
 
 
 def told(rows: tuple[ComparedSubmission, ...]) -> dict[str, str]:
@@ -77,13 +45,12 @@ def test_each_submission_has_its_outcome_and_the_worst_come_first(store: Store, 
     assert faster.ratio_low == pytest.approx(1.1 * 0.986, rel=1e-3) and faster.ratio_high == pytest.approx(1.1 * 1.0142, rel=1e-3)
 
 
-@BOTH
 def test_a_rejected_submission_is_held_against_all_of_its_blocks(store: Store, url: str) -> None:
     left = stored_run(url, solved("a.md", 2.0, block=1), solved("a.md", 2.0, block=2, case="small"), solved("b.py", 1.0))
     right = stored_run(url, failed("a.md", Category.SYNTAX_ERROR, problem=None), failed("b.py", Category.SYNTAX_ERROR))
     found = compare_runs(store, left, right)
     assert [(row.submission, row.block, row.outcome) for row in found.rows] == [
-        *(("a.md", 1, "broke"), ("a.md", 2, "broke"), ("b.py", None, "broke")),
+        *(("a.md", 1, "broke"), ("a.md", 2, "broke"), ("b.py", None, "broke"))
     ]
     back = compare_runs(store, right, left)
     assert {row.outcome for row in back.rows} == {"fixed"} and len(back.rows) == 3
@@ -99,16 +66,13 @@ def test_what_had_been_judged_already_is_as_it_was(store: Store, url: str) -> No
     assert collect(store).get("runs") == 0 and check(store) == []
 
 
-def test_other_cases_are_other_submissions_of_the_run(store: Store, url: str) -> None:
-    left, right = stored_run(url, solved("a.py", 2.0)), stored_run(url, solved("a.py", 2.0, case="small"))
-    assert [row.outcome for row in compare_runs(store, left, right).rows] == ["gone", "new"]
-
-
 def test_a_changed_source_is_told_from_the_same(store: Store, url: str) -> None:
     left = stored_run(url, solved("same.py", 2.0), solved("changed.py", 2.0))
     right = stored_run(url, solved("same.py", 2.0), solved("changed.py", 2.0, hint="another text"))
     found = compare_runs(store, left, right)
     assert {row.submission: row.same_source for row in found.rows} == {"same.py": True, "changed.py": False}
+    other = stored_run(url, solved("same.py", 2.0, case="small"))
+    assert {row.outcome for row in compare_runs(store, left, other).rows} == {"gone", "new"}, "another case is another submission"
 
 
 def test_filters_choose_submissions(store: Store, url: str) -> None:
@@ -128,7 +92,6 @@ def test_runs_that_are_not_there_or_too_long_are_said(store: Store, url: str, mo
         compare_runs(store, number, number)
 
 
-@BOTH
 def test_times_of_different_boards_are_not_compared(store: Store) -> None:
     first = store.save(solved("a.py", 2.0), "a")
     others: dict[str, dict[str, Any]] = {
@@ -148,10 +111,7 @@ def test_times_of_different_boards_are_not_compared(store: Store) -> None:
     assert why_not(sides[first], sides[wrong]) == "The right one was not timed."
     assert why_not(sides[wrong], sides[wrong]) == "The left and the right one were not timed."
     assert timed(store, 999) == {}
-
-
-def test_a_ratio_without_samples_has_no_interval(store: Store, tmp_path: Path) -> None:
-    first, second = store.save(solved("a.py", 2.0), "a"), store.save(result(submission="b.py", speedup=3.0), "b")
-    sides = timed(store, first, second)
-    found = ratio(sides[first], sides[second])
-    assert found is not None and (found.ratio, found.low, found.high) == (1.5, None, None)
+    bare = store.save(result(submission="bare.py", speedup=3.0), "bare")
+    sides = timed(store, first, bare)
+    found = ratio(sides[first], sides[bare])
+    assert found is not None and (found.ratio, found.low, found.high) == (1.5, None, None), "without samples"

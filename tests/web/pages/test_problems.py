@@ -11,9 +11,10 @@ from fastapi.testclient import TestClient
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
-from tests.db.queries.test_run_comparison import solved
-from tests.db.samples import environment, result, sha256
+from tests.db.samples import environment, result, sha256, solved
 from tests.web.seen import Seen
+
+pytestmark = pytest.mark.slow(8)
 
 START = now() - timedelta(days=9)
 TEXTS = {

@@ -1,4 +1,4 @@
-"""A service without judges in this process, and a real one in its own process."""
+"""Services: without judges, with made-up verdicts on a socket, and a real one in its own process."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from evaluator.results.category import Category
 from tests.command_line import header_folder
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result
+from tests.web.service.in_process import InProcess
 from tests.web.service.process import Process
 from web.service.http.app import create_app
 from web.service.http.state import Bounds, Service
@@ -61,8 +62,9 @@ class Desk:
 
 @pytest.fixture(scope="session")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProblems]:
-    """The shipped problems."""
-    made = ServedProblems(discover(), tmp_path_factory.mktemp("references"), cpu())
+    """Some of the shipped problems."""
+    known = {name: path for name, path in discover().items() if name in ("softmax", "mish", "matmul", "gelu_tanh")}
+    made = ServedProblems(known, tmp_path_factory.mktemp("references"), cpu())
     made.load_all()
     yield made
     made.close()
@@ -86,6 +88,13 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """A service that judges on the CPU, and has a folder of headers for submissions."""
     root = tmp_path_factory.mktemp("service")
     with Process(root, None, "--headers", str(header_folder(root))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    """A service on a socket with made-up verdicts."""
+    with InProcess(tmp_path_factory.mktemp("service")) as running:
         yield running
 
 

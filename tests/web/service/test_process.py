@@ -13,7 +13,6 @@ import pytest
 from db.store import Store
 from tests.command_line import PROBLEM, TILED, submission
 from tests.web.service.process import Process
-from web.service.__main__ import main
 
 pytestmark = pytest.mark.slow(60)
 
@@ -69,13 +68,10 @@ def test_a_problem_can_come_along_and_one_that_is_broken_is_refused(process: Pro
 
 def test_what_is_cancelled_while_it_is_judged_has_no_result(process: Process) -> None:
     public_id = process.submit(submission("x + 3", before="time.sleep(3)"))
-    deadline = time.monotonic() + 60
-    while process.client.get(f"/v1/evaluations/{public_id}").json()["state"] != "claimed":
-        assert time.monotonic() < deadline
+    while states(process, [public_id]) != ["claimed"]:
         time.sleep(0.02)
     assert process.client.delete(f"/v1/evaluations/{public_id}").json()["state"] == "cancelled"
     assert process.verdict(process.submit(WRONG))["category"] == "wrong_values"
-    time.sleep(3)
     told = process.client.get(f"/v1/evaluations/{public_id}").json()
     assert (told["state"], told["result"]) == ("cancelled", None)
     with Store.open(process.db, read_only=True) as store, store.read() as connection:
@@ -91,12 +87,6 @@ def test_figures_tell_of_verdicts_and_of_the_sandbox(process: Process) -> None:
     assert 'assay_stage_seconds_count{stage="rounds"}' in text
 
 
-def test_a_folder_of_headers_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--db", f"sqlite:///{tmp_path / 'service.db'}", "--headers", str(tmp_path / "nothing")]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.split(";")[0]) == ("", f"--headers: no folder {tmp_path / 'nothing'}")
-
-
 @pytest.fixture
 def own(tmp_path: Path) -> Any:
     with Process(tmp_path, None, "--jobs", "1") as running:
@@ -106,36 +96,35 @@ def own(tmp_path: Path) -> Any:
 def test_a_service_that_is_killed_loses_nothing_and_repeats_nothing(own: Process) -> None:
     body = {"problem": "double", "source": SLOW}
     first = own.client.post("/v1/evaluations", json=body, headers={"Idempotency-Key": "k"}).json()["id"]
-    ids = [first, *(own.submit(WRONG.replace("3", str(number))) for number in range(3, 7))]
-    time.sleep(1)
+    ids = [first, *(own.submit(WRONG.replace("3", str(number))) for number in range(3, 5))]
+    while states(own, ids)[0] == "queued":
+        time.sleep(0.05)
     parents = psutil.Process(own.pid).children(recursive=True)
     own.kill()
     own.start()
     again = own.client.post("/v1/evaluations", json=body, headers={"Idempotency-Key": "k"})
     assert (again.status_code, again.json()["id"]) == (200, first)
-    assert [own.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 5
+    assert [own.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 3
     with Store.open(own.db, read_only=True) as store:
-        assert store.count() == 5
-    _, alive = psutil.wait_procs(parents, timeout=20)
+        assert store.count() == 3
+    _, alive = psutil.wait_procs(parents, timeout=600)
     assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
 
     # Stopped in good order, it finishes what it has begun, gives back the rest, and leaves no claim behind.
-    slow = [own.submit(SLOW.replace("3", str(number))) for number in range(8, 12)]
-    while own.client.get(f"/v1/evaluations/{slow[0]}").json()["state"] == "queued":
+    slow = [own.submit(SLOW.replace("3", str(number))) for number in range(8, 11)]
+    while states(own, slow)[0] == "queued":
         time.sleep(0.05)
     os.kill(own.pid, signal.SIGTERM)
-    deadline = time.monotonic() + 20
     while own.client.get("/readyz").status_code != 503:
-        assert time.monotonic() < deadline
         time.sleep(0.02)
     refused = own.client.post("/v1/evaluations", json=body)
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "shutting_down")
     assert own.wait() == 0
     with Store.open(own.db, read_only=True) as store, store.read() as connection:
-        states = connection.exec_driver_sql("SELECT state, attempts FROM requests ORDER BY id DESC LIMIT 4").all()
-        assert {state for state, _ in states} <= {"done", "queued"}
-        assert all(attempts == (state == "done") for state, attempts in states)
-        assert ("done", 1) in [tuple(row) for row in states]
+        ended = connection.exec_driver_sql("SELECT state, attempts FROM requests ORDER BY id DESC LIMIT 3").all()
+        assert {state for state, _ in ended} <= {"done", "queued"}
+        assert all(attempts == (state == "done") for state, attempts in ended)
+        assert ("done", 1) in [tuple(row) for row in ended]
 
 
 def states(service: Process, ids: list[str]) -> list[str]:
@@ -143,9 +132,8 @@ def states(service: Process, ids: list[str]) -> list[str]:
 
 
 def until_drained(service: Process, operator: dict[str, str]) -> dict[str, Any]:
-    deadline = time.monotonic() + 120
     while (told := service.client.get("/drain", headers=operator).json())["state"] != "drained":
-        assert told["state"] == "draining" and time.monotonic() < deadline, told
+        assert told["state"] == "draining", told
         time.sleep(0.1)
     return dict(told)
 
@@ -186,9 +174,9 @@ def test_two_processes_share_a_postgresql_queue(postgresql_url: str, tmp_path: P
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     with Process(tmp_path / "one", postgresql_url, "--jobs", "1") as one, Process(tmp_path / "two", postgresql_url, "--jobs", "1") as two:
-        ids = [one.submit(SLOW.replace("3", str(number))) for number in range(3, 11)]
-        assert [two.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 8
+        ids = [one.submit(SLOW.replace("3", str(number))) for number in range(3, 9)]
+        assert [two.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 6
     with Store.open(postgresql_url, read_only=True) as store, store.read() as connection:
-        assert store.count() == 8
+        assert store.count() == 6
         runs = connection.exec_driver_sql("SELECT run_id, count(*) FROM evaluations GROUP BY run_id").all()
         assert len(runs) == 2, runs

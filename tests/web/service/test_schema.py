@@ -12,7 +12,9 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from tests.web.service.conftest import Desk
 from web.service.tokens import Scope, make
 
-EXAMPLES = 10
+pytestmark = pytest.mark.slow(25)
+
+EXAMPLES = 5
 CALLS = (
     *(
         "POST /v1/evaluations",

@@ -16,6 +16,7 @@ from db.schema.queue_models import RequestRow, UsageRow
 from db.storage.record import Entry
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.conftest import BOTH
 from tests.db.samples import result
 
 NO_LIMIT = 1_000_000
@@ -45,6 +46,7 @@ def lapse(store: Store) -> None:
         connection.execute(update(RequestRow).where(RequestRow.state == "claimed").values(due_at=past))
 
 
+@BOTH
 def test_what_is_accepted_waits_in_order_and_is_claimed_once(requests: Requests) -> None:
     offers = [offer() for _ in range(5)]
     outcomes = accept(requests, *offers)
@@ -58,6 +60,7 @@ def test_what_is_accepted_waits_in_order_and_is_claimed_once(requests: Requests)
     assert requests.depth() == {"queued": 0, "claimed": 5}
 
 
+@BOTH
 def test_a_result_and_the_end_of_its_request_are_stored_together(store: Store, requests: Requests) -> None:
     wanted = offer()
     accept(requests, wanted)
@@ -70,6 +73,7 @@ def test_a_result_and_the_end_of_its_request_are_stored_together(store: Store, r
         assert connection.execute(select(RequestRow.body)).scalar_one() is None
 
 
+@BOTH
 def test_who_has_lost_a_claim_stores_nothing(store: Store, requests: Requests) -> None:
     accept(requests, offer(), offer())
     claims = requests.claim("one", 2, 30.0)
@@ -84,16 +88,12 @@ def test_who_has_lost_a_claim_stores_nothing(store: Store, requests: Requests) -
     with pytest.raises(LostClaimsError):
         store.save_all([entry(taken)], also=requests.settle("two", [taken]))
     assert store.count() == 1
-
-
-def test_an_owner_that_claims_again_what_it_had_can_not_end_the_older_claim(store: Store, requests: Requests) -> None:
-    accept(requests, offer())
-    old = requests.claim("one", 1, 30.0)
+    old = claims[1]
     lapse(store)
-    new = requests.claim("one", 1, 30.0)
+    (new,) = requests.claim("one", 1, 30.0)
     with pytest.raises(LostClaimsError):
-        store.save_all([entry(old[0])], also=requests.settle("one", old))
-    assert len(store.save_all([entry(new[0])], also=requests.settle("one", new))) == 1
+        store.save_all([entry(old)], also=requests.settle("one", [old]))
+    assert len(store.save_all([entry(new)], also=requests.settle("one", [new]))) == 1, "the owner of the older claim is the same"
 
 
 def test_what_an_owner_still_judges_is_not_claimed_by_it_again(store: Store, requests: Requests) -> None:
@@ -120,20 +120,14 @@ def test_one_lost_claim_takes_the_others_results_back_too_and_they_can_be_stored
 
 
 def test_a_renewed_lease_holds_and_its_stage_is_known_to_others(store: Store, requests: Requests) -> None:
-    accept(requests, offer(), offer())
-    mine, other = requests.claim("one", 1, 30.0), requests.claim("two", 1, 30.0)
+    accept(requests, offer(), offer(), offer())
+    (mine, forgotten), (other,) = requests.claim("one", 2, 30.0), requests.claim("two", 1, 30.0)
     lapse(store)
-    requests.renew("one", 30.0, {mine[0].public_id: "build"})
-    assert [claim.id for claim in requests.claim("three", 5, 30.0)] == [other[0].id]
-    assert requests.find([mine[0].public_id])[mine[0].public_id].stage == "build"
-
-
-def test_a_claim_that_its_owner_no_longer_knows_is_not_renewed(store: Store, requests: Requests) -> None:
-    accept(requests, offer(), offer())
-    known, forgotten = requests.claim("one", 2, 30.0)
-    lapse(store)
-    requests.renew("one", 30.0, {known.public_id: None, "f" * 32: "load"})
-    assert [claim.id for claim in requests.claim("two", 5, 30.0)] == [forgotten.id]
+    requests.renew("one", 30.0, {mine.public_id: "build", "f" * 32: "load"})
+    assert [claim.id for claim in requests.claim("three", 5, 30.0)] == [forgotten.id, other.id], (
+        "what its owner does not know is not renewed"
+    )
+    assert requests.find([mine.public_id])[mine.public_id].stage == "build"
 
 
 def test_what_is_given_back_is_claimed_again_and_counts_only_if_it_was_begun(requests: Requests) -> None:
@@ -145,12 +139,8 @@ def test_what_is_given_back_is_claimed_again_and_counts_only_if_it_was_begun(req
     assert requests.give_back("two", again[:1], begun=True) == 1
     assert [claim.attempts for claim in requests.claim("three", 2, 30.0)] == [2]
     assert requests.give_back("two", again[:1]) == 0
-
-
-def test_what_is_given_back_with_a_pause_is_not_claimed_before_it_is_over(requests: Requests) -> None:
-    accept(requests, offer())
-    requests.give_back("one", requests.claim("one", 1, 30.0), begun=True, pause_s=60.0)
-    assert requests.claim("one", 1, 30.0) == []
+    requests.give_back("two", again[1:], begun=True, pause_s=60.0)
+    assert requests.claim("three", 2, 30.0) == [], "not before the pause is over"
 
 
 def test_cancelling(store: Store, requests: Requests) -> None:
@@ -183,6 +173,7 @@ def test_the_same_key_is_the_same_request(requests: Requests) -> None:
     assert mistaken is RefusalReason.CONFLICT
 
 
+@BOTH
 def test_the_same_key_within_a_batch_is_accepted_once(requests: Requests) -> None:
     one, two, three = accept(requests, offer("k"), offer("k"), offer("k", "another"))
     assert isinstance(one, Accepted) and isinstance(two, Accepted)
@@ -191,6 +182,7 @@ def test_the_same_key_within_a_batch_is_accepted_once(requests: Requests) -> Non
     assert requests.depth()["queued"] == 1
 
 
+@BOTH
 def test_the_same_key_from_many_threads_is_accepted_once(url: str, store: Store, requests: Requests) -> None:
     start = threading.Barrier(8)
 
@@ -206,6 +198,7 @@ def test_the_same_key_from_many_threads_is_accepted_once(url: str, store: Store,
     assert requests.depth()["queued"] == 2
 
 
+@BOTH
 def test_a_quota_is_the_authors_and_a_batch_beyond_it_is_refused_whole(store: Store, requests: Requests) -> None:
     assert all(isinstance(each, Accepted) for each in accept(requests, offer(), offer(), per_day=3))
     assert accept(requests, offer(), offer(), per_day=3) == [RefusalReason.QUOTA] * 2
@@ -243,6 +236,7 @@ def test_a_problem_that_comes_with_submissions_is_kept_once(requests: Requests) 
     assert requests.reference("a" * 64) == reference[1]
 
 
+@BOTH
 def test_many_claimers_share_the_queue_without_claiming_twice(url: str, store: Store, requests: Requests) -> None:
     accept(requests, *(offer() for _ in range(60)))
     start = threading.Barrier(4)
@@ -262,14 +256,15 @@ def test_many_claimers_share_the_queue_without_claiming_twice(url: str, store: S
     assert store.count() == 60 and requests.depth() == {"queued": 0, "claimed": 0}
 
 
-def test_accepting_does_not_wait_for_who_stores_results(url: str, requests: Requests) -> None:
-    if url.startswith("sqlite"):
-        return  # one writer at a time is all that SQLite has
-    with Store.open(url) as other, other.change():
-        assert isinstance(accept(requests, offer())[0], Accepted)
-        assert len(requests.claim("one", 1, 30.0)) == 1
+@pytest.mark.slow
+def test_accepting_does_not_wait_for_who_stores_results(postgresql_url: str) -> None:
+    # SQLite has one writer at a time.
+    with Store.open(postgresql_url) as store, Store.open(postgresql_url) as other, other.change():
+        assert isinstance(accept(Requests(store), offer())[0], Accepted)
+        assert len(Requests(store).claim("one", 1, 30.0)) == 1
 
 
+@BOTH
 def test_rows_that_contradict_themselves_are_refused(store: Store, requests: Requests) -> None:
     accept(requests, offer())
     now = datetime.now(UTC)

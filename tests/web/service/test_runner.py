@@ -25,6 +25,8 @@ from web.service.judging.work import stored_name
 from web.service.metrics import Metrics
 from web.service.tokens import Scope
 
+pytestmark = pytest.mark.slow(8)
+
 OWNER = "one"
 
 
@@ -63,38 +65,27 @@ def test_what_ended_its_service_too_often_is_given_up_with_the_reason(desk: Desk
 
 
 @pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (ATTEMPTS, "done")])
-def test_a_problem_that_is_no_longer_there_is_tried_again_and_then_given_up(desk: Desk, runner: Runner, attempts: int, state: str) -> None:
-    claim = claimed(desk, attempts)
-    gone = replace(claim, problem="gone")
-    assert runner._job(gone) is None
-    found = end_of(desk, claim)
-    assert (found["state"], found["attempts"]) == (state, attempts)
-    assert claim.public_id not in desk.service.progress.present()
-    if state == "done":
-        assert "no longer has this problem" in found["result"]["message"]
+def test_what_can_not_be_judged_here_is_tried_again_and_then_given_up(desk: Desk, runner: Runner, attempts: int, state: str) -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "no longer has this problem": {"problem": "gone"},
+        "old": {"body": '{"source": "x", "options": {"old": 1}}'},
+    }
+    for why, changes in wrong.items():
+        claim = claimed(desk, attempts)
+        assert runner._job(replace(claim, **changes)) is None
+        found = end_of(desk, claim)
+        assert (found["state"], found["attempts"]) == (state, attempts)
+        assert claim.public_id not in desk.service.progress.present()
+        if state == "done":
+            assert found["result"]["category"] == "infrastructure_error" and why in found["result"]["message"]
 
 
-def test_options_of_another_version_cost_no_more_than_their_request(desk: Desk, runner: Runner) -> None:
-    claim = claimed(desk, ATTEMPTS)
-    odd = replace(claim, body='{"source": "x", "options": {"old": 1}}')
-    assert runner._job(odd) is None
-    assert end_of(desk, claim)["result"]["category"] == "infrastructure_error"
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_other_inputs_decide_where_that_is_asked_for(desk: Desk, runner: Runner, strict: bool) -> None:
-    desk.submit(options={"strict_inputs": strict})
-    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
-    job = runner._job(claim)
-    assert job is not None and (job.strict_inputs, job.shapes) == (strict, "others")
-
-
-@pytest.mark.parametrize("profile", [False, True])
-def test_what_asks_for_a_profile_is_profiled(desk: Desk, tokens: Callable[..., str], runner: Runner, profile: bool) -> None:
-    desk.submit(options={"profile": profile}, token=tokens("ada", Scope.SUBMIT, Scope.PROFILE))
-    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
-    job = runner._job(claim)
-    assert job is not None and job.profile is profile
+def test_options_come_to_the_judge(desk: Desk, tokens: Callable[..., str], runner: Runner) -> None:
+    for wanted in (False, True):
+        desk.submit(options={"profile": wanted, "strict_inputs": wanted}, token=tokens("ada", Scope.SUBMIT, Scope.PROFILE))
+        (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+        job = runner._job(claim)
+        assert job is not None and (job.profile, job.strict_inputs, job.shapes) == (wanted, wanted, "others")
 
 
 def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:
@@ -104,36 +95,26 @@ def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: R
     assert end_of(desk, claim)["result"]["category"] == "missing_model_new"
 
 
-def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(desk: Desk, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def broken() -> LocalEngine:
+    raise StoreError("postgresql://ada@database/assay can't be read")
+
+
+@pytest.mark.parametrize(("engine", "told"), [(no_engine, "no sandbox"), (broken, "log says why")])
+def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, engine: Callable[[], LocalEngine], told: str
+) -> None:
     monkeypatch.setattr("web.service.judging.runner.PAUSE_S", 0.01)
     monkeypatch.setattr("web.service.judging.result_writer.PAUSE_S", 0.01)
     claim = claimed(desk)
-    desk.service.runner = runner
-    runner.start()
-    deadline = time.monotonic() + 30
-    while desk.client.get("/healthz").status_code != 503:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert "no sandbox" in desk.client.get("/readyz").json()["error"]["message"]
-    assert end_of(desk, claim)["state"] == "queued"
-
-
-def test_what_else_keeps_the_judges_from_going_on_is_in_the_log_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> LocalEngine:
-        raise StoreError("postgresql://ada@database/assay can't be read")
-
-    monkeypatch.setattr("web.service.judging.runner.PAUSE_S", 0.01)
-    monkeypatch.setattr("web.service.judging.result_writer.PAUSE_S", 0.01)
-    made = Runner(desk.store, broken, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
+    made = Runner(desk.store, engine, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
     desk.service.runner = made
     made.start()
-    deadline = time.monotonic() + 30
     while desk.client.get("/healthz").status_code != 503:
-        assert time.monotonic() < deadline
         time.sleep(0.02)
     for path in ("/healthz", "/readyz"):
         text = desk.client.get(path).text
-        assert "log says why" in text and "postgresql" not in text
+        assert told in text and "postgresql" not in text
+    assert end_of(desk, claim)["state"] == "queued"
     made.close(0.0)
 
 
@@ -161,6 +142,7 @@ def test_a_thread_of_an_engine_that_is_over_claims_nothing(desk: Desk, runner: R
 
 
 def test_the_process_that_reads_is_replaced_when_it_dies_and_given_up_when_it_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.service.judging.reading.READ_WITHIN_S", 600.0)
     reading, text = Reading(), Text("x", "class ModelNew: ...", False, "softmax", "ada", None)
     assert reading.read(text).rejection is None
     assert reading._process is not None
@@ -181,10 +163,5 @@ def test_a_named_submission_is_stored_by_its_name_below_its_author(desk: Desk, r
     runner._writer.fail(claim, GOOD, "nothing came of it")
     told = desk.get(f"/v1/evaluations/{public_id}").json()
     assert (told["name"], told["problem"], told["result"]["submission"]) == ("softmax/fused.py", "softmax", "service/ada/softmax/fused.py")
-
-
-def test_two_authors_submissions_never_have_one_name(desk: Desk, runner: Runner) -> None:
-    desk.submit(name="x/y.py")
-    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
     pairs = [("ada", "x/y.py"), ("ada/x", "y.py"), ("ada%2Fx", "y.py")]
-    assert len({stored_name(replace(claim, author=author, name=name)) for author, name in pairs}) == 3
+    assert len({stored_name(replace(claim, author=author, name=name)) for author, name in pairs}) == 3, "two authors never have one name"
