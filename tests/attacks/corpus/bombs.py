@@ -49,25 +49,6 @@ def forward(self, x):
     return torch.softmax(x, 1) if self.beyond else torch.zeros_like(x)
 
 
-# %% bomb_descriptors_sent
-# wants: a judge whose descriptors are used up by those that it is sent
-# expect: incorrect/wrong_values | disqualified/forged_result
-import socket
-
-
-def forward(self, x):
-    null = os.open("/dev/null", os.O_RDONLY)
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                with socket.socket(fileno=os.dup(int(name))) as channel:
-                    for _ in range(20):
-                        socket.send_fds(channel, [b"\0\0\0\2{}"], [null] * 200)
-        except OSError:
-            continue
-    return torch.zeros_like(x)
-
-
 # %% bomb_device_memory
 # wants: nine tenths of the device's memory, so that others find none
 # problem: gelu_tanh
@@ -131,20 +112,6 @@ def forward(self, x):
     return torch.zeros_like(x)
 
 
-# %% bomb_long_name
-# wants: an answer that no frame can hold
-# expect: incorrect/wrong_structure | run_failed/python_exception
-def forward(self, x):
-    return {"x" * (16 << 20): x}
-
-
-# %% bomb_many_answers
-# wants: a judge that allocates for as many outputs as it is told of
-# expect: incorrect/wrong_structure | run_failed/python_exception | disqualified/forged_result
-def forward(self, x):
-    return [x] * 3000
-
-
 # %% bomb_memory
 # wants: three gibibytes more than the answer needs, from several processes at once
 # expect: incorrect/wrong_values | run_failed/out_of_memory
@@ -171,13 +138,6 @@ def __init__(self):
     time.sleep(1)
 
 
-# %% bomb_memory_reserved
-# wants: more memory than there is, all at once
-# expect: run_failed/out_of_memory
-def forward(self, x):
-    return torch.empty(1 << 52, dtype=torch.uint8, device=x.device)
-
-
 # %% bomb_nested_answer
 # wants: a judge that runs out of stack on what forward returns
 # expect: incorrect/wrong_structure | run_failed/python_exception
@@ -186,19 +146,6 @@ def forward(self, x):
     for _ in range(100_000):
         answer = [answer]
     return answer
-
-
-# %% bomb_output
-# wants: a judge that drowns in output, or a pipe that nobody empties
-# base: zeros
-PIECE = b"\xff\xfe not text \x00" * 8192
-
-
-def __init__(self):
-    super().__init__()
-    for _ in range(400):
-        os.write(1, PIECE)
-        os.write(2, PIECE)
 
 
 # %% bomb_threads
