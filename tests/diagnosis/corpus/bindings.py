@@ -6,12 +6,20 @@ from torch.utils.cpp_extension import load_inline
 # %% declared_and_never_defined
 # fault: a helper is declared, called, and defined nowhere
 # says: undefined symbol
-# base: run_in_cpp
-CPP = """
-torch::Tensor with_slope(torch::Tensor x, double slope);  // HERE
+# base: extension
+ops = load_inline(
+    name="without_slope",
+    cpp_sources="""
+float with_slope(float x, double slope);  // HERE
 
-torch::Tensor run(torch::Tensor x) { return with_slope(x, 0.01); }
-"""
+float run(float x) { return with_slope(x, 0.01); }
+""",
+    no_implicit_headers=True,
+)
+
+
+def forward(self, x):
+    return ops.run(x)
 
 
 # %% defined_twice
@@ -50,9 +58,9 @@ class ModelNew(nn.Module):
 # base: extension
 ops = load_inline(
     name="with_library",
-    cpp_sources="torch::Tensor product(torch::Tensor a, torch::Tensor b) { return a.matmul(b); }",
-    functions=["product"],
+    cpp_sources="float product(float a, float b) { return a * b; }",
     extra_ldflags=["-lfastgemm"],
+    no_implicit_headers=True,
 )
 
 

@@ -117,10 +117,10 @@ class ModelNew(nn.Module):
 
 
 # %% slow_load
-# form: takes eight seconds to load
+# form: takes three seconds to load
 import time
 
-time.sleep(8)
+time.sleep(3)
 
 
 def __init__(self, dim: int, eps: float):
