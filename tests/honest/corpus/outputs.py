@@ -26,7 +26,7 @@ def get_inputs() -> list[torch.Tensor]:
     return [torch.randn(rows, columns)]
 
 
-# %% row_statistics
+# %% nested_statistics
 """Figures of each row in a nested answer: tuples in a dict in a tuple, floating-point and integer tensors, and a plain number."""
 
 from typing import Any
@@ -77,7 +77,7 @@ def forward(self, x: torch.Tensor) -> torch.Tensor:
 
 # %% nested_outputs
 # form: a nested answer with a named tuple of its own in the place of a tuple; one tensor is another's view
-# problem: row_statistics
+# problem: nested_statistics
 from collections import OrderedDict
 from typing import NamedTuple
 
