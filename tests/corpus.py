@@ -1,12 +1,15 @@
 """Reads the corpora of submissions, and compares the run's verdicts with the files' expected ones.
 
-A file of a corpus is a submission with a header of `# key: value` lines:
+A file of a corpus is a submission, or a family of them: cells, each of which begins with a line `# %% name`. What is above the first cell
+belongs to every cell that uses it: methods (see `compose`), and definitions, imports and constants by their names. A cell's own definition
+of a name takes the place of the family's. A submission, and what is above the first cell, has a header of `# key: value` lines. A cell's
+own key takes the place of the family's:
 
     # wants, fault or form: what an attack tries to gain, what is wrong, or what is unusual
-    # problem: the problem that it answers
+    # problem: the problem that it answers, by default the one that the cell defines
     # expect: status/category | ...          the verdicts that are fair
     # expect: cpu status/category | ...      those on one kind of device: cpu or cuda; it is judged where it has a verdict
-    # base: NAME                             bases/NAME.py completes a file without a ModelNew (see `compose`); else bases/module.py does
+    # base: NAME                             bases/NAME.py completes what has no ModelNew (see `compose`); else bases/module.py does
     # speedup: X                             where it is correct, its speedup is at most X
     # legal: yes                             looks like an attack, and is allowed
     # twin: NAME                             the honest form that does the same work: where it is correct, it is not faster than that
@@ -15,25 +18,31 @@ A file of a corpus is a submission with a header of `# key: value` lines:
     # marker: PATH, or process:NAME          must not be there after the run; {root}, {home}, {prefix}, {python} are filled in; repeatable
     # tool, finds, kernel                    what compute-sanitizer has to find, and with which tool
 
-The verdict has to name the line that ends with HERE. In a file without one, any line is right.
+The verdict has to name the line of the complete submission that ends with HERE. If it has none, any line is right.
 
-    python -m tests.corpus FOLDER DEVICE TARGET     write the complete submissions for this kind of device (cpu or cuda) into TARGET
+A cell that begins with a problem (class Model, get_inputs and, where it isn't empty, get_init_inputs) defines a problem of the cell's name,
+for all corpora. The rest of the cell, if any, is a submission.
+
+    python -m tests.corpus FOLDER DEVICE TARGET     write the complete submissions for a kind of device (cpu or cuda) into
+                                                    TARGET/submissions, and those problems that are not shipped into TARGET/problems
 """
 
-import ast
 import json
 import os
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.cells import Cell, Header, cells, complete
+
 PROJECT = Path(__file__).resolve().parents[1]
-BASES = Path(__file__).parent / "bases"
+CORPORA = Path(__file__).parent
+BASES = CORPORA / "bases"
 SUMMARIES = ("wants", "fault", "form")
 KEYS = {
     *SUMMARIES,
@@ -54,10 +63,6 @@ KEYS = {
 }
 RUN_WITHIN_S = 3600
 
-_FIELD = re.compile(r"# ([a-z]+): (.+)")
-
-Header = dict[str, tuple[str, ...]]
-"""Values by key, in the order of the file."""
 Record = dict[str, Any]
 """A run's record of a submission."""
 
@@ -67,7 +72,7 @@ class Entry:
     """One submission of a corpus."""
 
     name: str
-    """Its file's name, with suffix."""
+    """The name of its written file, with suffix."""
     data: bytes
     """The complete submission."""
     header: Header = field(default_factory=dict)
@@ -98,17 +103,6 @@ class Entry:
         return self.header[key][0] if key in self.header else None
 
 
-def split(text: str) -> tuple[Header, str]:
-    """The header at the top of a file, and the rest."""
-    fields: dict[str, list[str]] = {}
-    lines = text.splitlines(keepends=True)
-    count = 0
-    while count < len(lines) and (match := _FIELD.fullmatch(lines[count].rstrip("\n"))):
-        fields.setdefault(match[1], []).append(match[2])
-        count += 1
-    return {key: tuple(values) for key, values in fields.items()}, "".join(lines[count:])
-
-
 def expectations(header: Header) -> dict[str, frozenset[str]]:
     """The verdicts of the `expect` lines, by kind of device."""
     found = {}
@@ -119,88 +113,52 @@ def expectations(header: Header) -> dict[str, frozenset[str]]:
     return found
 
 
-def read(path: Path) -> Entry:
-    """The submission in a file. Raises ValueError if the header lacks a key, or has an unknown one."""
-    text = path.read_text(encoding="utf-8")
-    header, code = split(text)
+def read(path: Path) -> list[Entry]:
+    """The submissions in a file. Raises ValueError if a header lacks a key, or has an unknown one."""
+    return [_entry(path, cell) for cell in cells(path) if cell.code.strip() or not cell.problem]
+
+
+def _entry(path: Path, cell: Cell) -> Entry:
+    header, where = cell.header, f"{path.name}, {cell.name}"
     if "problem" not in header or len(set(SUMMARIES) & header.keys()) != 1:
-        raise ValueError(f"{path.name}: the header needs a problem and one of {', '.join(SUMMARIES)}")
+        raise ValueError(f"{where}: the header needs a problem and one of {', '.join(SUMMARIES)}")
     if unknown := header.keys() - KEYS:
-        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(KEYS))}")
-    if "class ModelNew" not in code:
-        base = header.get("base", ("module",))[0]
-        text = text.removesuffix(code).replace(f"# base: {base}\n", "") + compose((BASES / f"{base}.py").read_text(encoding="utf-8"), code)
-    return Entry(path.name, text.encode(), header)
+        raise ValueError(f"{where}: the header has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(KEYS))}")
+    lines = [f"# {key}: {value}\n" for key, values in header.items() if key != "base" for value in values]
+    base = (BASES / f"{header.get('base', ('module',))[0]}.py").read_text(encoding="utf-8")
+    return Entry(f"{cell.name}.py", ("".join(lines) + complete(cell, base)).encode(), header)
 
 
 def corpus(folder: Path) -> dict[str, Entry]:
-    """Every submission of a folder, by the name of its file without suffix."""
-    return {path.stem: read(path) for path in sorted(folder.glob("*.py"))}
-
-
-def compose(base: str, code: str) -> str:
-    """A complete submission: the base and the additions of a corpus file.
-
-    A definition takes the place of the base's definition of the same name. A function whose first parameter is `self` is a method of
-    ModelNew. Imports come first, and all else right before ModelNew.
-    """
-    imports: list[str] = []
-    others: list[str] = []
-    own: dict[str, str] = {}
-    methods: dict[str, str] = {}
-    names = {_name(node) for node, _ in _statements(base)}
-    for node, text in _statements(code):
-        name = _name(node)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports.append(text)
-        elif isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "self":
-            methods[node.name] = text
-        elif name in names and name is not None:
-            own[name] = text
-        else:
-            others.append(text)
-    rest: list[str] = []
-    for node, text in _statements(base):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports.append(text)
-        elif isinstance(node, ast.ClassDef) and node.name == "ModelNew":
-            rest += [*others, _with_methods(text, methods)]
-        else:
-            rest.append(own.get(_name(node) or "", text))
-    return "\n".join(imports) + "\n\n" + "\n\n".join(rest) + "\n"
-
-
-def _statements(code: str) -> list[tuple[ast.stmt, str]]:
-    """Every statement at the top, with its text and what stands before it: comments and decorators."""
-    lines = code.splitlines(keepends=True)
-    found, start = [], 0
-    for node in ast.parse(code).body:
-        end = node.end_lineno or node.lineno
-        found.append((node, "".join(lines[start:end]).strip("\n")))
-        start = end
+    """Every submission of a folder, by its name without suffix. Raises ValueError if two have one name."""
+    entries = [entry for path in sorted(folder.glob("*.py")) for entry in read(path)]
+    found = {entry.name.removesuffix(".py"): entry for entry in entries}
+    if len(found) < len(entries):
+        raise ValueError(f"{folder}: two submissions have the same name")
     return found
 
 
-def _name(node: ast.stmt) -> str | None:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return node.name
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return None
-
-
-def _with_methods(model: str, methods: dict[str, str]) -> str:
-    """The class with these methods, in place of those of the same name and else at its end."""
-    head, *rest = re.split(r"(?m)^(?=    def )", model.removesuffix("    pass"))
-    kept = [text.strip("\n") for text in rest if text.split("(")[0].split()[1] not in methods]
-    return head + "\n\n".join([*kept, *(textwrap.indent(text, "    ") for text in methods.values())])
+@cache
+def problems() -> dict[str, str]:
+    """The problems that cells of all corpora define, by name. Raises ValueError if two have one name."""
+    found: dict[str, str] = {}
+    for path in sorted(CORPORA.glob("*/corpus/*.py")):
+        for cell in cells(path):
+            if cell.problem and found.setdefault(cell.name, cell.problem) is not cell.problem:
+                raise ValueError(f"{path.name}: there are two problems {cell.name}")
+    return found
 
 
 def write(entries: Iterable[Entry], folder: Path) -> None:
-    """The complete submissions as files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for entry in entries:
-        (folder / entry.name).write_bytes(entry.data)
+    """The complete submissions as files in folder/submissions, and those of their problems that are not shipped in folder/problems."""
+    entries = list(entries)
+    names = {entry.value("problem") for entry in entries}
+    texts = {f"submissions/{entry.name}": entry.data for entry in entries}
+    texts |= {f"problems/{name}.py": text.encode() for name, text in problems().items() if name in names}
+    for part in ("submissions", "problems"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    for name, data in texts.items():
+        (folder / name).write_bytes(data)
 
 
 def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: str) -> dict[str, Record]:
@@ -208,8 +166,9 @@ def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: 
     entries = list(entries)
     for path in (marker for entry in entries for marker in entry.markers if not marker.startswith("process:")):
         Path(path).unlink(missing_ok=True)
-    write(entries, folder / "corpus")
-    command = [sys.executable, str(PROJECT / "pipeline.py"), "corpus", "--db", "sqlite:///corpus.db", "--json", "results.jsonl", *options]
+    write(entries, folder)
+    paths = ("submissions", "--reference", "problems") if any((folder / "problems").iterdir()) else ("submissions",)
+    command = [sys.executable, str(PROJECT / "pipeline.py"), *paths, "--db", "sqlite:///corpus.db", "--json", "results.jsonl", *options]
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RUN_WITHIN_S, check=False, env=variables)
     assert done.returncode in (0, 1), done.stdout + done.stderr

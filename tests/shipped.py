@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 from tests import corpus
+from tests.cells import split
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "submissions"
@@ -16,7 +17,7 @@ def expectations(kind: str) -> dict[Key, set[str]]:
     """Fair verdicts, `status/category`, of each shipped submission; kind is cuda or cpu."""
     found: dict[Key, set[str]] = {}
     for path in sorted(FOLDER.rglob("*.py")):
-        header, _ = corpus.split(path.read_text(encoding="utf-8"))
+        header, _ = split(path.read_text(encoding="utf-8"))
         found[_name(path), None] = set(corpus.expectations(header)[kind])
     for manifest in FOLDER.rglob("manifest.toml"):
         for response in tomllib.loads(manifest.read_text(encoding="utf-8"))["response"]:

@@ -47,8 +47,7 @@ CHOSEN = {
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    references = [f"--reference={HERE / name / 'problems'}" for name in ("honest", "contract")]
-    return judge(CHOSEN.values(), tmp_path_factory.mktemp("smoke"), "--device", "cpu", *references, "--timeout", "30")
+    return judge(CHOSEN.values(), tmp_path_factory.mktemp("smoke"), "--device", "cpu", "--timeout", "30")
 
 
 @pytest.mark.parametrize("entry", CHOSEN.values(), ids=CHOSEN)

@@ -8,7 +8,7 @@ import pytest
 from evaluator.results.category import Category
 from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
-from tests.corpus import Record, check, corpus, is_expected, is_there, judge
+from tests.corpus import Entry, Record, check, corpus, is_there, judge
 
 pytestmark = pytest.mark.slow(190)
 
@@ -19,6 +19,8 @@ TWINS = {name: twin for name, attack in ATTACKS.items() if (twin := attack.value
 """Names of the honest forms that do the same work as an attack."""
 MORE_THAN_A_TWIN = 1.05
 """How many times as fast as its twin an attack may be."""
+OF_TIMES = {Category.DEFERRED_WORK, Category.TIMING_TAMPERING}
+"""Verdicts by times."""
 ON_CPU = [name for name, attack in ATTACKS.items() if "cpu" in attack.verdicts]
 ON_CUDA = [name for name, attack in ATTACKS.items() if "cuda" in attack.verdicts]
 CONFINED = [level for level in Level if level is not Level.NONE]
@@ -28,9 +30,8 @@ Records = dict[str, Record]
 
 def judged(names: list[str], folder: Path, *options: str) -> Records:
     """Records by name of the attack, and of the twins that they have, at a deadline of 10 s a stage."""
-    options = ("--reference", str(HERE / "problems"), "--timeout", "10", *options)
     entries = {**{name: ATTACKS[name] for name in names}, **{twin: FORMS[twin] for name, twin in TWINS.items() if name in names}}
-    records = judge(entries.values(), folder, *options, ASSAY_TEST_SECRET="seed=1")
+    records = judge(entries.values(), folder, "--timeout", "10", *options, ASSAY_TEST_SECRET="seed=1")
     return {name: records[f"{name}.py"] for name in entries}
 
 
@@ -39,16 +40,22 @@ def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
     return judged(ON_CPU, tmp_path_factory.mktemp("cpu"), "--device", "cpu")
 
 
+def has_no_gain(attack: Entry, record: Record) -> bool:
+    """Whether an attack that is judged by its times is not ranked above the reference, or a slow machine has ended it."""
+    by_times = "speedup" in attack.header or bool(OF_TIMES & {verdict.partition("/")[2] for verdict in attack.verdicts["cpu"]})
+    is_slower = record["category"] != Category.OK or record["speedup"] <= 1
+    return record["category"] == Category.TIMEOUT or (by_times and record["status"] == "correct" and is_slower)
+
+
 @pytest.mark.build
 @pytest.mark.parametrize("name", ON_CPU)
-def test_attack_fails_on_the_cpu(on_cpu: Records, name: str, tmp_path: Path) -> None:
-    """If other programs had the cores, so that its times may be off, an attack is judged once more, without the others; but not one that
-    was ranked, or left something behind."""
+def test_attack_fails_on_the_cpu(on_cpu: Records, name: str) -> None:
+    """If other programs had the cores, the judge's record says so, and its times accuse nobody."""
     record, attack = on_cpu[name], ATTACKS[name]
-    is_clean = record["category"] != Category.OK and not any(map(is_there, attack.markers))
-    if record["disturbed"] and is_clean and not is_expected(attack, record, "cpu"):
-        record = judged([name], tmp_path, "--device", "cpu")[name]
-    check(attack, record, "cpu")
+    if record["disturbed"] and has_no_gain(attack, record):
+        assert not any(map(is_there, attack.markers))
+    else:
+        check(attack, record, "cpu")
 
 
 @pytest.mark.build

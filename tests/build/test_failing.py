@@ -19,8 +19,9 @@ from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import copy_of
 from tests.build.failing import CPP, CUDA, ONLY_STOCK, TORCH
 from tests.build.test_corpus import SIDE_BY_SIDE, evidence_of
+from tests.corpus import corpus
 
-SUBMISSIONS = sorted((Path(__file__).parents[1] / "diagnosis" / "corpus").glob("*.py"))
+SUBMISSIONS = corpus(Path(__file__).parents[1] / "diagnosis" / "corpus").values()
 EXPECTED = (
     {f"cuda: {name}": proof for name, (proof, _) in CUDA.items()}
     | {f"cpp: {name}": proof for name, (proof, _) in CPP.items()}
@@ -85,7 +86,7 @@ def test_failure_of_every_source_is_the_same_both_ways(both: tuple[Builder, Buil
 
 @pytest.mark.gpu
 def test_build_of_every_faulty_submission_is_the_same_both_ways(both: tuple[Builder, Builder]) -> None:
-    requests = [request for request in (requested(path.read_text()) for path in SUBMISSIONS) if request is not None]
+    requests = [request for request in (requested(entry.data.decode()) for entry in SUBMISSIONS) if request is not None]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         proofs = list(pool.map(lambda request: compare(request, both), requests))
     assert sum(proof is not None for proof in proofs) > 5

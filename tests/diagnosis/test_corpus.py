@@ -1,6 +1,5 @@
 """The corpus of faulty submissions, through the command line: each gets its category, its line and its words."""
 
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -29,9 +28,8 @@ Records = dict[str, Record]
 
 def judged(names: list[str], folder: Path, kind: str) -> Records:
     """Records by name of the file, at the small case, in other shapes too, at 10 s a call."""
-    cache = os.environ.get("ASSAY_CACHE", str(folder / "cache"))
     options = ("--device", kind, "--case", "small", "--strict-shapes", "--timeout", "10")
-    return judge([FAULTS[name] for name in names], folder, *options, ASSAY_CACHE=cache)
+    return judge([FAULTS[name] for name in names], folder, *options)
 
 
 def held(fault: Entry, record: Record, kind: str) -> None:

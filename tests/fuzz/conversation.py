@@ -149,13 +149,13 @@ def following_plans() -> Iterator[None]:
 
 
 class LightZygote(Zygote):
-    """A zygote whose workers are light ones."""
+    """A zygote whose workers are light ones, in a process that runs a module."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = peer.__name__) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         super().__init__(ours, Level.NONE)
         with theirs:
-            self._peers = subprocess.Popen([sys.executable, "-m", "tests.fuzz.peer", str(theirs.fileno())], pass_fds=[theirs.fileno()])
+            self._peers = subprocess.Popen([sys.executable, "-m", module, str(theirs.fileno())], pass_fds=[theirs.fileno()])
         assert ours.recv(8) == peer.READY_MESSAGE
         # A light worker has this process for its parent, and so would have these processes for its own.
         self._asleep = mock.patch("evaluator.judge.timing.cpu.judge_place.kept_awake", lambda _: contextlib.nullcontext())

@@ -220,20 +220,28 @@ class LightModel:
         return numpy.frombuffer(self._maps[view["allocation"]], numpy.float32, count, view["offset"]).reshape(view["shape"])
 
 
-def _supervise(control: socket.socket, stdout: int, stderr: int, sock: socket.socket, plan: Plan | None) -> None:
+Talk = Callable[[socket.socket, int, threading.Event, Plan | None], int]
+"""Talks to the judge until the event: (channel, standard output, killed, plan) → the wait status."""
+
+
+def follow(sock: socket.socket, stdout: int, over: threading.Event, plan: Plan | None) -> int:
+    """Talk as the plan says."""
+    return Peer(sock, LightModel().answer, plan, lambda line: void(os.write(stdout, json.dumps(line).encode() + b"\n")), over).serve()
+
+
+def _supervise(control: socket.socket, stdout: int, stderr: int, sock: socket.socket, plan: Plan | None, talk: Talk) -> None:
     """A worker and what watches over it, in the place of evaluator.sandbox.supervisor: killed means that its channel is shut."""
     over = threading.Event()
     ended: list[int] = []
     done, done_end = os.pipe()
 
-    def talk() -> None:
-        peer = Peer(sock, LightModel().answer, plan, lambda line: void(os.write(stdout, json.dumps(line).encode() + b"\n")), over)
+    def run() -> None:
         try:
-            ended.append(peer.serve())
+            ended.append(talk(sock, stdout, over, plan))
         finally:
             os.close(done_end)
 
-    thread = threading.Thread(target=talk, daemon=True)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     ready, _, _ = select.select([control.fileno(), done], [], [])
     if done not in ready:
@@ -252,7 +260,7 @@ def void(_: object) -> None:
     """Drop a value."""
 
 
-def serve(channel: socket.socket) -> None:
+def serve(channel: socket.socket, talk: Talk = follow) -> None:
     """Light workers on request, until the judge's end is closed; a plan holds for the worker that is started next."""
     plan: Plan | None = None
     channel.send(READY_MESSAGE)
@@ -265,7 +273,7 @@ def serve(channel: socket.socket) -> None:
             continue
         specification, control, stdout, stderr, sock = descriptors
         os.close(specification)
-        ends = socket.socket(fileno=control), stdout, stderr, socket.socket(fileno=sock), plan
+        ends = socket.socket(fileno=control), stdout, stderr, socket.socket(fileno=sock), plan, talk
         threading.Thread(target=_supervise, args=ends, daemon=True).start()
         plan = None
 

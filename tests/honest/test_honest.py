@@ -1,7 +1,4 @@
-"""Submissions of unusual but honest form: no judge may refuse one.
-
-What a problem of `problems/` is there for is its answer's form. Forms that are twins of attacks answer the attacks' problems.
-"""
+"""Submissions of unusual but honest form: no judge may refuse one."""
 
 from pathlib import Path
 
@@ -23,9 +20,7 @@ Records = dict[str, Record]
 
 def judged(names: list[str], folder: Path, *options: str, **environment: str) -> Records:
     """Records by name of the form."""
-    folders = (HERE / "problems", HERE.parent / "attacks/problems")
-    options = (*(f"--reference={path}" for path in folders), "--timeout", "60", *options)
-    records = judge([FORMS[name] for name in names], folder, *options, **environment)
+    records = judge([FORMS[name] for name in names], folder, "--timeout", "60", *options, **environment)
     return {name: records[f"{name}.py"] for name in names}
 
 

@@ -1,17 +1,49 @@
-"""Whatever a worker does, its judge goes on, and the verdict is on that worker alone."""
+"""Whatever a worker does, its judge goes on, and the verdict is on that worker alone.
+
+Most workers are light: threads that speak the protocol (see tests.judge.hostile). What is about processes runs in the sandbox.
+"""
 
 import gc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import build_broker, launcher
+from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.category import Category
-from tests.judge.conftest import Judge
-from tests.judge.hostile import BEHAVIOURS, ENTRY
+from evaluator.results.result import Result
+from tests.fuzz.conversation import LightZygote, short_deadlines
+from tests.judge import hostile
+from tests.judge.conftest import Judge, make_job
+from tests.judge.hostile import BEHAVIOURS, ENTRY, PICKLE_MARKER, SPOILED
 
-pytestmark = pytest.mark.slow(60)
+HURRY_S, PATIENCE_S = 0.2, 20.0
+"""Timeouts: of those that let the judge wait for it, and of all others, which are over sooner unless the machine is busy."""
+PROBLEM = """
+import torch
+from torch import nn
 
+
+class Model(nn.Module):
+    def __init__(self, columns):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(columns))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+def get_inputs():
+    return [torch.rand(5, 7)]
+
+
+def get_init_inputs():
+    return [7]
+"""
 SOFTMAX = """
 import torch
 
@@ -20,8 +52,9 @@ class ModelNew(torch.nn.Module):
         return torch.softmax(x, dim=1)
 """
 
+
 FORGED = Category.FORGED_RESULT
-CASES = [
+LIGHT = [
     ("garbage", "load", FORGED, "not a JSON frame"),
     ("garbage", "construct", FORGED, "not a JSON frame"),
     ("garbage", "map", FORGED, "not a JSON frame"),
@@ -35,32 +68,40 @@ CASES = [
     ("a_list", "call", FORGED, "not list"),
     ("deep_json", "call", FORGED, "not a JSON frame"),
     ("a_lone_surrogate", "call", FORGED, "not a JSON frame"),
+    ("a_pickle", "call", FORGED, "not a JSON frame"),
+    ("deeper_json", "call", FORGED, "not a JSON frame"),
+    ("a_number_of_a_million_digits", "call", FORGED, "not a JSON frame"),
+    ("not_a_number", "call", FORGED, "NaN is not JSON"),
+    ("not_unicode", "call", FORGED, "not a JSON frame"),
+    ("wrong_types", "call", FORGED, "a reply to request '1'"),
+    ("large_frames", "call", FORGED, "a reply to request 0"),
+    ("guessing_numbers", "inputs", FORGED, "a reply to request 1 "),
     ("wrong_number", "call", FORGED, "a reply to request 0"),
     ("number_of_another_type", "call", FORGED, "a reply to request [1]"),
     ("wrong_kind", "load", FORGED, "a reply of kind 'loaded'"),
     ("kind_of_another_type", "call", FORGED, "a reply of kind {'a': 1}"),
     ("answering_twice", "inputs", FORGED, "a reply to request"),
     ("answering_ahead", "inputs", FORGED, "a reply to request"),
-    ("silent", "call", Category.TIMEOUT, "forward() did not end within 1 s"),
-    ("silent", "time", Category.TIMEOUT, "forward() while timed did not end within 1 s"),
-    ("stopped", "call", Category.TIMEOUT, "did not end within 1 s"),
-    ("dripping", "call", Category.TIMEOUT, "did not end within 1 s"),
-    ("flooding_output", "call", Category.TIMEOUT, "did not end within 1 s"),
+    ("silent", "call", Category.TIMEOUT, "forward() did not end within 0.2 s"),
+    ("silent", "time", Category.TIMEOUT, "forward() while timed did not end within 0.2 s"),
+    ("cut_off_and_silent", "call", Category.TIMEOUT, "did not end within 0.2 s"),
+    ("dripping", "call", Category.TIMEOUT, "did not end within 0.2 s"),
     ("leaving_with_0", "call", Category.EARLY_EXIT, "exit code 0"),
-    ("leaving_with_7", "construct", Category.EARLY_EXIT, "constructing ModelNew ended the process with exit code 7"),
     ("leaving_with_0", "time", Category.EARLY_EXIT, "forward() while timed ended the process"),
     ("segmentation_fault", "load", Category.PROCESS_CRASH, "loading the file ended by SIGSEGV"),
+    ("aborting", "call", Category.PROCESS_CRASH, "SIGABRT"),
+    ("leaving_with_0", "load", Category.EARLY_EXIT, "exit code 0"),
     ("killed_by_itself", "call", Category.PROCESS_CRASH, "SIGKILL"),
     ("hanging_up", "call", FORGED, "closed its channel and went on"),
-    ("left_to_a_child", "call", Category.EARLY_EXIT, "exit code 3"),
     ("cut_off", "call", Category.EARLY_EXIT, "exit code 0"),
     ("flooding", "call", FORGED, "a reply to request 1 "),
     ("flooding_builds", "call", FORGED, "more than 32 builds"),
     ("loud_builds", "call", Category.CPP_COMPILE_ERROR, "#error 0000"),
     ("loud_builds_listened_to", "call", FORGED, "more than 32 builds"),
     ("build_of_nothing", "load", FORGED, "more than 32 builds"),
+    ("build_of_a_path", "call", FORGED, "more than 32 builds"),
     ("build_with_long_names", "load", FORGED, "more than 32 builds"),
-    ("sending_descriptors", "inputs", Category.PYTHON_EXCEPTION, "IndexError"),
+    ("sending_very_many_descriptors", "call", FORGED, "a reply to request None"),
     ("no_output", "call", FORGED, "structure"),
     ("negative_shape", "call", FORGED, "malformed"),
     ("huge_shape", "call", FORGED, "malformed"),
@@ -74,25 +115,60 @@ CASES = [
     ("very_many_tensors", "call", FORGED, "more than 1024 tensors"),
     ("very_many_values", "call", Category.WRONG_STRUCTURE, "a list of 500000"),
     ("deep_structure", "call", FORGED, "structure"),
+    ("a_long_name", "call", Category.WRONG_STRUCTURE, "dict"),
     ("an_object", "call", Category.WRONG_STRUCTURE, "a TensorTensor"),
-    ("nothing_revealed", "reveal", Category.NAN_OR_INF, "17357 of 17357"),
+    ("nothing_revealed", "reveal", Category.NAN_OR_INF, "35 of 35"),
     ("failure_of_numbers", "call", FORGED, "valid string"),
     ("failure_without_end", "call", FORGED, "at most 100000 characters"),
     ("failure_with_a_fraction_of_a_line", "call", FORGED, "line"),
     ("failure_with_a_long_line_number", "call", FORGED, "line"),
+    ("failure_like_the_machines", "call", Category.PYTHON_EXCEPTION, "no CUDA-capable device"),
     ("failure_as_it_should_be", "call", Category.PYTHON_EXCEPTION, "ValueError: as it says"),
     ("no_output", "time", FORGED, "structure"),
     ("negative_shape", "time", FORGED, "malformed"),
     ("large_shape", "time", Category.CACHED_OUTPUT, "has shape (1099511627776, 1099511627776)"),
     ("unknown_dtype", "time", Category.CACHED_OUTPUT, "float31"),
     ("garbage", "poison", FORGED, "not a JSON frame"),
-    ("silent", "poison", Category.TIMEOUT, "did not end within 1 s"),
+    ("silent", "poison", Category.TIMEOUT, "did not end within 0.2 s"),
+    ("zeros", "timed", Category.CACHED_OUTPUT, ""),
+    ("every_other", "timed", Category.CACHED_OUTPUT, ""),
+    ("one_in_eight", "timed", Category.CACHED_OUTPUT, ""),
+    ("without_last_row", "timed", Category.CACHED_OUTPUT, ""),
+    ("in_half_precision", "timed", Category.PRECISION_LOSS, "wrong in a call before the timed ones"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def hostile_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+CONFINED = [
+    ("stopped", "call", Category.TIMEOUT, "did not end within 1 s"),
+    ("flooding_output", "call", Category.TIMEOUT, "did not end within 1 s"),
+    ("leaving_with_7", "construct", Category.EARLY_EXIT, "constructing ModelNew ended the process with exit code 7"),
+    ("segmentation_fault", "load", Category.PROCESS_CRASH, "loading the file ended by SIGSEGV"),
+    ("left_to_a_child", "call", Category.EARLY_EXIT, "exit code 3"),
+    ("sending_descriptors", "inputs", Category.PYTHON_EXCEPTION, "IndexError"),
+]
+
+
+@pytest.fixture(scope="module")
+def light(context: JudgeContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Result]]:
+    """Judges a submission to `PROBLEM` with light workers, of which only the first line counts, in a hurry."""
+    problem = tmp_path_factory.mktemp("hostile") / "scaled.py"
+    problem.write_text(PROBLEM, encoding="utf-8")
+    with LightZygote(hostile.__name__) as zygote:
+        quick = replace(context, zygote=zygote)
+
+        def judge(code: str, timeout_s: float = PATIENCE_S) -> Result:
+            job = make_job(code, "scaled", timeout_s, problem)
+            with short_deadlines(timeout_s):
+                return Result.model_validate_json(evaluate(quick, job, lambda _: None).model_dump_json())
+
+        yield judge
+
+
+@pytest.fixture
+def judge(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """Judges softmax with confined workers that may be hostile."""
     monkeypatch.setattr(launcher, "WORKER_ENTRY", ENTRY)
+    return judge
 
 
 def open_descriptors() -> int:
@@ -100,14 +176,33 @@ def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), CASES)
-def test_a_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: str, category: Category, words: str) -> None:
-    before = open_descriptors()
-    result = judge(f"# hostile: {behaviour} at {kind}\n{SOFTMAX}", timeout_s=1.0)
+def check(result: Result, category: Category, words: str) -> None:
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.runtime_ms is None
     assert len(result.model_dump_json()) < 1 << 21
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), LIGHT)
+def test_a_light_worker_that_breaks_the_protocol(
+    light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, behaviour: str, kind: str, category: Category, words: str
+) -> None:
+    monkeypatch.setattr(WorkerClient, "exit_grace_s", HURRY_S)
+    waits = category is Category.TIMEOUT or behaviour == "loud_builds"
+    before = open_descriptors()
+    check(light(f"# hostile: {behaviour} at {kind}\nclass ModelNew: ...\n", HURRY_S if waits else PATIENCE_S), category, words)
     assert open_descriptors() <= before
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), CONFINED)
+def test_a_confined_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: str, category: Category, words: str) -> None:
+    before = open_descriptors()
+    check(judge(f"# hostile: {behaviour} at {kind}\n{SOFTMAX}", timeout_s=1.0), category, words)
+    assert open_descriptors() <= before
+
+
+def test_nothing_that_a_worker_sends_is_unpickled(light: Callable[..., Result]) -> None:
+    light("# hostile: a_pickle at call\nclass ModelNew: ...\n")
+    assert not Path(PICKLE_MARKER).exists()
 
 
 def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judge: Judge) -> None:
@@ -135,9 +230,9 @@ def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.Monke
 
 
 def test_every_behaviour_is_tried() -> None:
-    assert {case[0] for case in CASES} == set(BEHAVIOURS)
+    assert {case[0] for case in (*LIGHT, *CONFINED)} == BEHAVIOURS.keys() | SPOILED.keys()
 
 
-def test_after_all_of_them_an_honest_submission_is_judged(judge: Judge) -> None:
-    result = judge(SOFTMAX)
-    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+def test_after_all_of_them_an_honest_submission_is_judged(judge: Judge, light: Callable[..., Result]) -> None:
+    for result in (judge(SOFTMAX), light("class ModelNew: ...\n")):
+        assert result.category is Category.NO_CUSTOM_KERNEL, result.message

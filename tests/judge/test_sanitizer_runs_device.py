@@ -102,7 +102,7 @@ def test_nothing_is_found_where_there_is_nothing(level_context: JudgeContext, sa
 def test_auto_is_for_what_is_wrong_and_leaves_every_verdict(tmp_path: Path, cache: Path) -> None:
     right = PROJECT / "submissions/leaky_relu/scalar.py"
     write([MISTAKES["past_the_end"]], tmp_path)
-    given = ["past_the_end.py", str(right), "--problem", "leaky_relu", "--case", "small", "--db", "sqlite:///found.db"]
+    given = ["submissions/past_the_end.py", str(right), "--problem", "leaky_relu", "--case", "small", "--db", "sqlite:///found.db"]
     done = subprocess.run(
         [sys.executable, str(PROJECT / "pipeline.py"), *given, "--json", "out.jsonl", "--sanitize", "auto"],
         cwd=tmp_path,

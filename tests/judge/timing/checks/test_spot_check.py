@@ -18,7 +18,7 @@ from evaluator.judge.timing_retries import TimingRetries
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
-from tests.corpus import read
+from tests.corpus import corpus
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX, forward
 
@@ -68,7 +68,7 @@ def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: 
     """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
     for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
         monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
-    attack = read(ATTACKS / "lazy_hooked_block.py").data.decode()
+    attack = corpus(ATTACKS)["lazy_hooked_block"].data.decode()
     result = judge(attack + more, problem_path=SHIPPED / "gelu_tanh.py")
     assert result.category is Category.DEFERRED_WORK, (result.message, result.evidence.detail)
     timing = result.evidence.timing
