@@ -12,13 +12,12 @@ from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
-from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.checks.spot_check import SETTLED_REVEALS
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
-from tests.judge.conftest import Judge, make_job
-from tests.judge.sources import HEAD, SOFTMAX, forward
+from tests.judge.conftest import Judge
+from tests.judge.sources import HEAD, SOFTMAX, extension, forward
 
 RIGHT = [
     ("softmax", SOFTMAX),
@@ -58,26 +57,28 @@ def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, p
 
 
 @pytest.mark.parametrize("draw", ["torch.rand(8)", "torch.tensor(numpy.random.rand(8))", "torch.tensor([random.random()] * 8)"])
-def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, tmp_path: Path, draw: str) -> None:
+def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, draw: str) -> None:
     """Plain attributes are not copied. Only equal seeds make them agree."""
     head = "import random, numpy, torch\nclass {name}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     body = f"        self.scale = 1 + {draw}.float()\n    def forward(self, x):\n        return x * self.scale\n"
     rest = "def get_inputs():\n    return [torch.randn(5, 8)]\ndef get_init_inputs():\n    return []\n"
-    path = tmp_path / "drawn.py"
-    path.write_text(head.format(name="Model") + body + rest)
-    assert judge(head.format(name="ModelNew") + body, "drawn", problem_path=path).category is Category.NO_CUSTOM_KERNEL
+    text = head.format(name="Model") + body + rest
+    assert judge(head.format(name="ModelNew") + body, problem_text=text).category is Category.NO_CUSTOM_KERNEL
     other = head.format(name="ModelNew") + body.replace("1 +", "(1, numpy.random.rand(), random.random(), torch.rand(1))[0] +")
-    assert judge(other, "drawn", problem_path=path).status is Status.INCORRECT  # two draws may be close to each other
+    assert judge(other, problem_text=text).status is Status.INCORRECT  # two draws may be close to each other
 
 
-def test_the_candidate_is_called_for_evaluation_and_without_gradients(judge: Judge) -> None:
-    body = "assert not self.training and not torch.is_grad_enabled() and not x.requires_grad\nreturn torch.softmax(x, 1)"
-    assert judge(forward(body)).category is Category.NO_CUSTOM_KERNEL
-
-
-def test_a_model_that_is_no_module_is_judged_too(judge: Judge) -> None:
-    code = "import torch\nclass ModelNew:\n    def __call__(self, x):\n        return torch.softmax(x, 1)\n"
-    assert judge(code).category is Category.NO_CUSTOM_KERNEL
+@pytest.mark.parametrize(
+    "code",
+    [
+        forward("assert not self.training and not torch.is_grad_enabled() and not x.requires_grad\nreturn torch.softmax(x, 1)"),
+        "import torch\nclass ModelNew:\n    def __call__(self, x):\n        return torch.softmax(x, 1)\n",
+    ],
+    ids=["for evaluation and without gradients", "no module"],
+)
+def test_how_a_candidate_is_called(judge: Judge, code: str) -> None:
+    result = judge(code)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
 
 
 SEARCH = """
@@ -147,10 +148,8 @@ NESTED = 'return {"none": torch.empty(0), "parts": [more["bias"] + x, (x.gt(0), 
         ("more['bias'] += 1\n" + NESTED.replace('more["bias"]', '(more["bias"] - 1)'), Category.MUTATED_INPUT),
     ],
 )
-def test_nested_inputs_and_outputs(judge: Judge, tmp_path: Path, body: str, category: Category) -> None:
-    path = tmp_path / "nested.py"
-    path.write_text(PROBLEM)
-    result = judge(forward(body, "x, more"), "nested", problem_path=path)
+def test_nested_inputs_and_outputs(judge: Judge, body: str, category: Category) -> None:
+    result = judge(forward(body, "x, more"), problem_text=PROBLEM)
     assert result.category is category, result.message
 
 
@@ -177,29 +176,8 @@ def test_the_baseline_is_readied_when_a_round_has_been_passed(
     assert bool(called) is readied
 
 
-EXTENSION = '''
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-CPP = """
-#include <torch/extension.h>
-
-torch::Tensor leaky_relu_loop(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    const float* in = x.data_ptr<float>();
-    float* out = y.data_ptr<float>();
-    for (int64_t i = 0; i < x.numel(); ++i) out[i] = in[i] > 0.0f ? in[i] : in[i] * 0.01f;
-    return y;
-}
-"""
-extension = load_inline(name="tiny", cpp_sources=CPP, functions=["leaky_relu_loop"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return extension.leaky_relu_loop(x)
-'''
+LEAKY = extension("for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? x[i] : x[i] * 0.01f;")
+LEAKY += forward("return run(torch.empty_like(x), x)")
 
 
 CAUGHT = (
@@ -235,18 +213,17 @@ def check_ok(result: Result) -> None:
     assert result.baseline_ms == timing.baseline_ms
 
 
-@pytest.mark.build
-def test_a_cpp_extension_from_source_to_times(context: JudgeContext) -> None:
+def test_a_cpp_extension_from_source_to_times(judge: Judge, context: JudgeContext) -> None:
     stages: list[str] = []
-    first = evaluate(context, make_job(EXTENSION, "leaky_relu"), stages.append)
+    first = judge(LEAKY, "leaky_relu", report=stages.append)
     check_ok(first)
     assert stages[:5] == ["start", "load", "build", "load", "construct"]
     (build,) = first.evidence.builds
-    assert (build.name, build.ok, build.cached, build.uses_cuda) == ("tiny", True, False, False)
-    assert first.evidence.stages_s["build"] >= 1 > first.evidence.stages_s["load"]
+    assert (build.name, build.ok, build.cached, build.uses_cuda) == ("own", True, False, False)
+    assert first.evidence.stages_s["build"] > 0
 
     stages.clear()
-    again = evaluate(replace(context, stands_in=True), make_job(EXTENSION, "leaky_relu"), stages.append)
+    again = judge(LEAKY, "leaky_relu", context=replace(context, stands_in=True), report=stages.append)
     check_ok(again)
     assert again.evidence.builds[0].cached
     assert stages[:3] == ["start", "load", "construct"] and "build" not in stages

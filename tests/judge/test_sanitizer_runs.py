@@ -1,10 +1,5 @@
 """Workers under compute-sanitizer, at every level. A stand-in program plays a tool that is late or writes too much."""
 
-import os
-import stat
-import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +8,6 @@ import pytest
 
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis import Verdict
-from evaluator.engine.judge_process import make_context
-from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, is_wanted, with_lines
@@ -24,50 +16,22 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
-from evaluator.sandbox import Level, Limits, Zygote
-from evaluator.sandbox.level_choice import try_level
+from evaluator.sandbox import Limits
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
-from tests.judge.conftest import Judge, make_job, own_cpu
+from tests.judge.conftest import Judge, make_job
+from tests.judge.sources import SOFTMAX, copied
 
-pytestmark = pytest.mark.slow(70)
-
+cold = pytest.mark.slow(70)
+"""For tests that start Python and PyTorch anew, under a tool."""
 HEAD = "import os, socket, time\nimport torch\nclass ModelNew(torch.nn.Module):\n    calls = 0\n    def forward(self, x):\n"
 RIGHT = HEAD + "        return torch.softmax(x, 1)\n"
 SECOND_CALL = HEAD + "        self.calls += 1\n        assert self.calls < 2, f'call {self.calls} of {tuple(x.shape)}'\n        return x\n"
 ENDLESS = HEAD + "        while True: pass\n"
-LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 
 
 def plan(context: JudgeContext, code: str, first_line: int = 1) -> SanitizerRuns:
     setting = ToolSetting(context, "sanitize", DeviceLock(context.device.unique_id), {}, context.readonly, report=lambda _: None)
     return SanitizerRuns(setting, replace(make_job(code), first_line=first_line), load(SHIPPED / "softmax.py"), case_name="full")
-
-
-def is_open_to_all(program: str) -> bool:
-    """Whether another user may run it: a Python below a closed home can't be started at level `landlock`, where paths are the machine's."""
-    path = Path(program).resolve()
-    return all(folder.stat().st_mode & stat.S_IXOTH for folder in (path, *path.parents))
-
-
-@pytest.fixture(scope="module", params=LEVELS)
-def level_context(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
-    level: Level = request.param
-    if not try_level(level).available:
-        pytest.skip(f"{level}: {try_level(level).reason}")
-    if level is Level.LANDLOCK and os.getuid() == 0 and not is_open_to_all(sys.executable):
-        pytest.skip("landlock: this Python lies where another user can't start it")
-    options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"), level=level)
-    with Zygote.start(modules=(WORKER_MODULE,), level=level) as zygote:
-        yield make_context(options, zygote)
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Where every user can run programs: paths are the machine's at level `landlock`, those above them too."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
 
 
 @pytest.fixture
@@ -99,6 +63,7 @@ REPORT = r"""printf '========= Invalid __global__ write of size 4 bytes\n=======
 SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
 
 
+@cold
 def test_a_cold_worker_answers_both_calls_at_every_level(level_context: JudgeContext) -> None:
     made = plan(level_context, SECOND_CALL)
     tool_run = made.tool_run(made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
@@ -107,16 +72,16 @@ def test_a_cold_worker_answers_both_calls_at_every_level(level_context: JudgeCon
     made.setting.lock.close()
 
 
+@cold
 def test_what_the_tool_writes_is_read_at_every_level(level_context: JudgeContext, open_folder: Path) -> None:
     ended, (finding,) = run(level_context, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
     assert (ended.outcome, ended.reports, ended.remark) == ("ended", 1, "")
     assert (finding.kernel, finding.own) == ("k()", False)
 
 
-@pytest.mark.build
+@cold
 def test_a_build_is_served_and_remembered(context: JudgeContext) -> None:
-    code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
-    made = plan(context, code)
+    made = plan(context, copied(SOFTMAX))
     builds = LineBuilds(context.builder)
     tool_run = made.tool_run(made.problem.instance("small"), 120.0, builds)
     tool_run.run((), ())
@@ -125,31 +90,28 @@ def test_a_build_is_served_and_remembered(context: JudgeContext) -> None:
     made.setting.lock.close()
 
 
+@cold
 def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(context: JudgeContext, open_folder: Path) -> None:
-    start = time.monotonic()
     ended, found = run(context, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
-    assert time.monotonic() - start < 60
     assert (ended.outcome, ended.reports, len(found)) == ("deadline", 1, 1)
     assert "30 s" in ended.remark
 
 
 def test_a_tool_that_never_starts_its_child_is_killed(context: JudgeContext, open_folder: Path) -> None:
-    start = time.monotonic()
     ended, found = run(context, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
-    assert time.monotonic() - start < 20
     assert (ended.outcome, len(found)) == ("deadline", 1)
 
 
+@cold
 def test_a_tool_that_does_not_end_after_its_child_is_killed(
     context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ToolRun, "grace_s", 1.0)
-    start = time.monotonic()
     ended, found = run(context, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
-    assert time.monotonic() - start < 60
     assert (ended.outcome, len(found)) == ("failed", 1)
 
 
+@cold
 @pytest.mark.parametrize(
     "script",
     [
@@ -180,6 +142,7 @@ def test_the_log_is_read_up_to_a_limit(tool_run: ToolRun, open_folder: Path) -> 
     assert len(tool_run.run(words, words)) == 4 << 20
 
 
+@cold
 def test_memory_is_limited_as_everywhere(context: JudgeContext, open_folder: Path) -> None:
     code = HEAD + "        self.kept = torch.ones(1 << 30)\n        return x\n"
     small = replace(context, limits=Limits(memory_bytes=2 << 30))
@@ -187,6 +150,7 @@ def test_memory_is_limited_as_everywhere(context: JudgeContext, open_folder: Pat
     assert ended.outcome == "failed"
 
 
+@cold
 def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.BUDGET_S", 16.0)
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.TOOL_S", 4.0)
@@ -198,6 +162,7 @@ def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, mo
     made.setting.lock.close()
 
 
+@cold
 def test_an_evaluation_keeps_its_verdict_and_what_was_found(
     judge: Judge, context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

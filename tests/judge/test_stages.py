@@ -1,11 +1,8 @@
 """Whose fault it is that an evaluation under way fails."""
 
-import logging
-import subprocess
-import sys
+import fcntl
 import tempfile
-import threading
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,11 +19,7 @@ from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import StarvingEvidence
 from tests.judge.conftest import Judge, make_job
-from tests.judge.sources import forward
-
-pytestmark = pytest.mark.slow(40)
-
-SUBMISSIONS = Path(__file__).parents[2] / "submissions"
+from tests.judge.sources import SOFTMAX, copied, forward
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -47,57 +40,48 @@ def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_de
         attempt.close()
 
 
+@pytest.fixture
+def other(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Another judge that has timed its submission. It ends its remaining work when it is waited for; the list says so."""
+    lock, seen = DeviceLock(context.device.unique_id), list[str]()
+    lock.acquire()
+    lock.share()
+    acquire_alone = DeviceLock.acquire_alone
+
+    def waited_for(own: DeviceLock) -> None:
+        if lock.held:
+            seen.append("waited for")
+            lock.release()
+        acquire_alone(own)
+        assert own.is_alone
+
+    monkeypatch.setattr(DeviceLock, "acquire_alone", waited_for)
+    yield seen
+    lock.close()
+
+
 @pytest.mark.parametrize(
-    ("code", "category", "is_anew"),
+    ("code", "timeout_s", "category", "starts"),
     [
-        (forward("raise RuntimeError('CUDA out of memory')"), Category.PYTHON_EXCEPTION, True),
-        (forward("time.sleep(600)"), Category.TIMEOUT, True),
-        (forward("return 1 / 0"), Category.PYTHON_EXCEPTION, False),
+        (forward("raise RuntimeError('CUDA out of memory')"), 30.0, Category.PYTHON_EXCEPTION, 2),
+        (forward("time.sleep(600)"), 0.5, Category.TIMEOUT, 2),
+        (forward("return 1 / 0"), 30.0, Category.PYTHON_EXCEPTION, 1),
+        ("raise RuntimeError('CUDA out of memory')\nclass ModelNew: pass", 30.0, Category.PYTHON_EXCEPTION, 2),
     ],
-    ids=["memory", "time", "neither"],
+    ids=["memory", "time", "neither", "memory while it is loaded"],
 )
 def test_what_lacked_memory_or_time_beside_another_is_judged_anew_alone(
-    judge: Judge, context: JudgeContext, caplog: pytest.LogCaptureFixture, code: str, category: Category, is_anew: bool
+    judge: Judge, other: list[str], code: str, timeout_s: float, category: Category, starts: int
 ) -> None:
-    """The other judge has timed its submission, and ends its remaining work after a while."""
-    caplog.set_level(logging.INFO)
-    other = DeviceLock(context.device.unique_id)
-    other.acquire()
-    other.share()
-    ends = threading.Timer(4.0, other.release)
-    ends.start()
-    started = time.monotonic()
-    result = judge(code, timeout_s=2.0)
-    took_s = time.monotonic() - started
-    ends.cancel()
-    other.close()
-    assert result.category is category
-    assert ("judged again, alone" in caplog.text) == is_anew
-    assert took_s > 4.0 or not is_anew, "it has waited for the other's end"
-    caplog.clear()
-    assert judge(code, timeout_s=2.0).category is category
-    assert "judged again" not in caplog.text, "nobody else was there"
+    stages: list[str] = []
+    assert judge(code, timeout_s=timeout_s, report=stages.append).category is category
+    assert (stages.count("start"), other) == (starts, ["waited for"] * (starts - 1))
 
 
-def test_what_finds_no_memory_to_be_loaded_in_is_loaded_again_alone(judge: Judge, context: JudgeContext) -> None:
-    """Beside another submission, it could run out of memory because of that one."""
-    other = DeviceLock(context.device.unique_id)
-    other.acquire()
-    other.share()
-    left = list[float]()
-
-    def leave() -> None:
-        other.release()
-        left.append(time.monotonic())
-
-    ends = threading.Timer(4.0, leave)
-    ends.start()
-    result = judge("raise RuntimeError('CUDA out of memory')\nclass ModelNew: pass")
-    ended = time.monotonic()
-    ends.cancel()
-    other.close()
-    assert result.category is Category.PYTHON_EXCEPTION
-    assert left and left[0] < ended, "it has waited for the other's end"
+def test_what_lacks_memory_alone_is_not_judged_anew(judge: Judge) -> None:
+    stages: list[str] = []
+    judge(forward("raise RuntimeError('CUDA out of memory')"), report=stages.append)
+    assert stages.count("start") == 1
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -121,16 +105,19 @@ def test_the_next_one_may_have_the_device_after_the_timing(judge: Judge, context
     seen: list[tuple[bool, bool]] = []
 
     def can_have(name: str) -> bool:
-        program = "import sys, fcntl, os; fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-        path = Path(tempfile.gettempdir(), f"assay-{context.device.unique_id}{name}.lock")
-        return subprocess.run([sys.executable, "-c", program, str(path)], stderr=subprocess.DEVNULL, check=False).returncode == 0
+        with Path(tempfile.gettempdir(), f"assay-{context.device.unique_id}{name}.lock").open("rb+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
 
     def share(worker_set: WorkerSet) -> None:
         worker_set.lock.share()
         seen.append((can_have(""), can_have("-alone")))
 
     monkeypatch.setattr(WorkerSet, "share_device", share)
-    result = judge((SUBMISSIONS / "softmax/cpp_parallel.py").read_text())
+    result = judge(copied(SOFTMAX))
     assert result.category is Category.OK and result.evidence.ablation is not None
     assert seen == [(True, False), (True, False)] or seen == [(True, False), (True, True)]
     held_s, stages_s = result.evidence.held_s, result.evidence.stages_s

@@ -1,13 +1,10 @@
 """References whose output depends on rounding alone, judged on the CPU from end to end: no value can be called wrong."""
 
-from pathlib import Path
-
 import pytest
 
 from evaluator.results.category import Category
+from evaluator.results.result import Result
 from tests.judge.conftest import Judge
-
-pytestmark = pytest.mark.slow(20)
 
 PROBLEM = """
 import itertools
@@ -47,57 +44,48 @@ ROUGHER = "(x + 40 * shift) - 40 * shift"
 ALTERNATING = "(x + (far := shift * next(factors))) - far"
 
 
-def problem(folder: Path, accurate: str) -> Path:
-    """A problem whose reference keeps two digits if this is true, and else none. `next(drawn)` numbers the inputs."""
-    path = folder / "shifted.py"
-    path.write_text(PROBLEM.replace("ACCURATE", accurate))
-    return path
+def judged(judge: Judge, result: str, accurate: str = "False", reference: str = "(x + shift) - shift") -> Result:
+    """Judge an answer of this `result`. The reference keeps two digits if `accurate`, and else none; `next(drawn)` numbers the inputs."""
+    text = PROBLEM.replace("ACCURATE", accurate).replace("(x + shift) - shift", reference)
+    return judge(ANSWER.replace("RESULT", result), problem_text=text)
 
 
 @pytest.mark.parametrize("result", [ROUGHER, ALTERNATING, "x.clone()"])
-def test_a_value_is_not_wrong_if_the_reference_keeps_no_digit(judge: Judge, tmp_path: Path, result: str) -> None:
-    found = judge(ANSWER.replace("RESULT", result), "shifted", problem_path=problem(tmp_path, "False"))
+def test_a_value_is_not_wrong_if_the_reference_keeps_no_digit(judge: Judge, result: str) -> None:
+    found = judged(judge, result)
     assert found.category is Category.DEGENERATE_PROBLEM, found.message
     assert "no answer can be called wrong: the reference differs from its float64 form by" in found.message
 
 
-def test_other_inputs_are_tried_if_the_reference_is_better_by_chance(judge: Judge, tmp_path: Path) -> None:
+def test_other_inputs_are_tried_if_the_reference_is_better_by_chance(judge: Judge) -> None:
     """It is better on every second input: on that of the first round, which finds a wrong answer, in one of two evaluations."""
     by_chance = []
     for parity in (0, 1):
-        path = problem(tmp_path, f"next(drawn) % 2 == {parity}")
-        found = judge(ANSWER.replace("RESULT", ROUGHER), "shifted", problem_path=path)
+        found = judged(judge, ROUGHER, f"next(drawn) % 2 == {parity}")
         assert found.category is Category.DEGENERATE_PROBLEM, found.message
         (first,) = found.evidence.rounds[0].outputs
         by_chance.append(first.reference_error is not None and first.reference_error < 0.1 and first.max_error > first.tolerance)
     assert sorted(by_chance) == [False, True]
 
 
-def test_a_value_is_wrong_if_the_reference_always_keeps_a_digit(judge: Judge, tmp_path: Path) -> None:
-    found = judge(ANSWER.replace("RESULT", ROUGHER), "shifted", problem_path=problem(tmp_path, "True"))
-    assert found.category is Category.WRONG_VALUES, found.message
+TWO = "(x + shift) - shift, x * 2"
 
 
 @pytest.mark.parametrize(
-    ("result", "category"),
+    ("result", "told", "category"),
     [
-        ("x[:, 1:]", Category.WRONG_SHAPE),
-        ("x.double()", Category.WRONG_DTYPE),
-        ("x / 0", Category.NAN_OR_INF),
-        ("x.add_(1)", Category.MUTATED_INPUT),
+        pytest.param(ROUGHER, {"accurate": "True"}, Category.WRONG_VALUES, id="the reference always keeps a digit"),
+        pytest.param("x[:, 1:]", {}, Category.WRONG_SHAPE, id="shape"),
+        pytest.param("x.double()", {}, Category.WRONG_DTYPE, id="dtype"),
+        pytest.param("x / 0", {}, Category.NAN_OR_INF, id="infinite"),
+        pytest.param("x.add_(1)", {}, Category.MUTATED_INPUT, id="changed input"),
+        pytest.param("(x * 1, x + x)", {"reference": TWO}, Category.DEGENERATE_PROBLEM, id="right beside an uncertain output"),
+        pytest.param("(x * 1, x * 3)", {"reference": TWO}, Category.WRONG_VALUES, id="wrong beside an uncertain output"),
     ],
 )
-def test_other_mistakes_stay_mistakes(judge: Judge, tmp_path: Path, result: str, category: Category) -> None:
-    found = judge(ANSWER.replace("RESULT", result), "shifted", problem_path=problem(tmp_path, "False"))
+def test_other_mistakes_stay_mistakes(judge: Judge, result: str, told: dict[str, str], category: Category) -> None:
+    found = judged(judge, result, **told)
     assert found.category is category, found.message
-
-
-def test_a_wrong_output_beside_an_uncertain_one_stays_wrong(judge: Judge, tmp_path: Path) -> None:
-    path = problem(tmp_path, "False")
-    path.write_text(path.read_text().replace("return (x + shift) - shift", "return (x + shift) - shift, x * 2"))
-    right, wrong = (judge(ANSWER.replace("RESULT", f"(x * 1, {second})"), "shifted", problem_path=path) for second in ("x + x", "x * 3"))
-    assert right.category is Category.DEGENERATE_PROBLEM, right.message
-    assert wrong.category is Category.WRONG_VALUES, wrong.message
 
 
 GATES = """
@@ -125,11 +113,9 @@ def get_init_inputs():
 """
 
 
-def test_a_few_elements_that_depend_on_rounding_cost_no_rank(judge: Judge, tmp_path: Path) -> None:
-    path = tmp_path / "gates.py"
-    path.write_text(GATES)
+def test_a_few_elements_that_depend_on_rounding_cost_no_rank(judge: Judge) -> None:
     chosen = "nn.functional.one_hot(((x + a) + b).argmax(1), 64).float()"
     answer = ANSWER.replace("self, x, shift", "self, x, a, b").replace("RESULT", chosen)
-    found = judge(answer, "gates", problem_path=path)
+    found = judge(answer, problem_text=GATES)
     assert found.category is Category.NO_CUSTOM_KERNEL, found.message
     assert found.evidence.rounds[0].outputs[0].tolerance > 0.8

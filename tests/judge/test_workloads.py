@@ -14,9 +14,7 @@ from evaluator.results.evidence import WorkloadEvidence
 from evaluator.results.result import Result
 from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 from tests.judge.conftest import Judge
-from tests.judge.sources import forward
-
-pytestmark = pytest.mark.slow(10)
+from tests.judge.sources import extension, forward
 
 PROBLEM = """
 import torch
@@ -39,33 +37,14 @@ def get_init_inputs():
     return []
 """
 RIGHT = "return torch.tanh(x) * 3"
-SUBMISSION = """
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-source = '''
-torch::Tensor tanh3(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    for (int64_t i = 0; i < x.numel(); i++) y.data_ptr<float>()[i] = 3 * std::tanh(x.data_ptr<float>()[i]);
-    return y;
-}
-'''
-extension = load_inline(name="tanh3", cpp_sources=source, functions=["tanh3"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return CALL
-"""
+SUBMISSION = extension("for (int64_t i = 0; i < count; i++) y[i] = 3 * std::tanh(x[i]);")
+SUBMISSION += "def tanh3(x):\n    return run(torch.empty_like(x), x)\n\n" + forward("return CALL")
 
 
 @pytest.fixture
-def in_all(judge: Judge, tmp_path: Path) -> Judge:
+def in_all(judge: Judge) -> Judge:
     def in_all(code: str, failed: str = "fails", **more: Any) -> Result:
-        path = tmp_path / "tanh3.py"
-        path.write_text(PROBLEM.replace("FAILED", failed))
-        return judge(code, "tanh3", problem_path=path, **more)
+        return judge(code, problem_text=PROBLEM.replace("FAILED", failed), **more)
 
     return in_all
 
@@ -95,18 +74,18 @@ def test_one_workload_can_be_judged_by_itself(in_all: Judge) -> None:
     assert workloads(result) == ()
 
 
-def test_a_wrong_workload_fails_the_submission(in_all: Judge) -> None:
-    result = in_all(forward("return torch.tanh(x) * (3.1 if x.size(0) == 20 else 3)"))
-    assert result.category is Category.WRONG_VALUES
-    assert result.message.startswith("in the workload 20: ")
-    assert result.evidence.workload == "20"
-
-
-def test_a_workload_that_raises_fails_the_submission(in_all: Judge) -> None:
-    result = in_all(forward("assert x.size(0) != 10, 'not mine'\n" + RIGHT))
-    assert result.category is Category.PYTHON_EXCEPTION
-    assert result.message.startswith("in the workload 10: ")
-    assert "not mine" in result.message
+@pytest.mark.parametrize(
+    ("body", "category", "words"),
+    [
+        ("return torch.tanh(x) * (3.1 if x.size(0) == 20 else 3)", Category.WRONG_VALUES, "in the workload 20: "),
+        (f"assert x.size(0) != 20, 'not mine'\n{RIGHT}", Category.PYTHON_EXCEPTION, "not mine"),
+    ],
+    ids=["wrong", "raises"],
+)
+def test_a_failing_workload_fails_the_submission(in_all: Judge, body: str, category: Category, words: str) -> None:
+    result = in_all(forward(body))
+    assert (result.category, result.evidence.workload) == (category, "20")
+    assert result.message.startswith("in the workload 20: ") and words in result.message
 
 
 @pytest.mark.parametrize("fault", ["return torch.tanh(x) * 4", "raise ValueError('not mine')", "os.abort()"])
@@ -134,28 +113,25 @@ def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Ju
     assert result.message.startswith("in the workload 20: ")
 
 
-@pytest.mark.build
 def test_a_submission_is_built_and_loaded_once_for_all_workloads(in_all: Judge) -> None:
     tells = "import functools\ntell = functools.cache(lambda what: print(what, flush=True))\ntell('loaded')\n"
-    result = in_all(tells + SUBMISSION.replace("CALL", "tell(x.size(0)) or extension.tanh3(x)"))
+    result = in_all(tells + SUBMISSION.replace("CALL", "tell(x.size(0)) or tanh3(x)"))
     assert result.category is Category.OK, result.message
     assert len(result.evidence.builds) == 1
     assert sorted(result.evidence.stdout.split()) == ["10", "20", "40", "loaded"], "one load has served all sizes"
 
 
-@pytest.mark.build
 def test_own_kernels_have_to_be_used_in_each_workload(in_all: Judge) -> None:
-    result = in_all(SUBMISSION.replace("CALL", "extension.tanh3(x)"))
+    result = in_all(SUBMISSION.replace("CALL", "tanh3(x)"))
     assert result.category is Category.OK, result.message
     assert all(each.ablation is not None and not each.ablation.still_right for each in workloads(result)[1:])
-    result = in_all(SUBMISSION.replace("CALL", "torch.tanh(x) * 3 if x.size(0) == 20 else extension.tanh3(x)"))
+    result = in_all(SUBMISSION.replace("CALL", "torch.tanh(x) * 3 if x.size(0) == 20 else tanh3(x)"))
     assert result.category is Category.NO_CUSTOM_KERNEL
     assert result.message.startswith("in the workload 20: ")
 
 
-@pytest.mark.build
 def test_a_kernel_without_which_a_call_fails_is_used(in_all: Judge) -> None:
-    call = "extension.tanh3(x) if x.size(0) != 20 or (extension.tanh3(x) != 0).any() or 1 / 0 else None"
+    call = "tanh3(x) if x.size(0) != 20 or (tanh3(x) != 0).any() or 1 / 0 else None"
     result = in_all(SUBMISSION.replace("CALL", call))
     assert result.category is Category.OK, result.message
 
@@ -174,9 +150,8 @@ def problem_of_a_file(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.build
 def test_a_workload_may_have_inputs_from_a_file(judge: Judge, tmp_path: Path) -> None:
-    code = SUBMISSION.replace("CALL", "extension.tanh3(x[places])").replace("forward(self, x)", "forward(self, x, places)")
+    code = SUBMISSION.replace("CALL", "tanh3(x[places])").replace("forward(self, x)", "forward(self, x, places)")
     result = judge(code, "tanh3", problem_path=problem_of_a_file(tmp_path))
     assert result.category is Category.OK, result.message
     assert [each.case for each in workloads(result)] == ["40", "20-b2", "20-c3"]

@@ -70,7 +70,7 @@ def test_binding_file_gets_the_precompiled_header_first(machine: Toolchain, tmp_
     assert (tmp_path / ".lean-main.cpp" / "torch" / "extension.h").is_file()
 
 
-@pytest.mark.parametrize("text", ["#include <vector>\n" + EXTENSION, "int x;\n" + EXTENSION, "/* " + EXTENSION + " */", ""])
+@pytest.mark.parametrize("text", ["#include <vector>\n" + EXTENSION, "int x;\n" + EXTENSION, "/* " + EXTENSION + " */"])
 def test_other_files_do_not(text: str, machine: Toolchain, tmp_path: Path) -> None:
     found = attempt(machine, tmp_path, "main.cpp", text)
     assert found is not None
@@ -92,8 +92,9 @@ def test_where_the_meaning_is_not_sure_cpp_has_no_fast_way(changes: dict[str, An
     assert attempt(machine, tmp_path, "main.cpp", EXTENSION, **changes) is None
 
 
-def test_c_sources_have_no_fast_way(machine: Toolchain, tmp_path: Path) -> None:
-    assert attempt(machine, tmp_path, "main.c", "int x;") is None
+@pytest.mark.parametrize(("file", "text"), [("main.c", EXTENSION), ("main.cpp", "#include <pybind11/pybind11.h>\n")])
+def test_c_sources_and_those_without_pytorchs_headers_have_no_fast_way(machine: Toolchain, tmp_path: Path, file: str, text: str) -> None:
+    assert attempt(machine, tmp_path, file, text) is None
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The time that is subtracted from each call, with a stand-in for the baseline that records its requests."""
 
 import itertools
-import time
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from evaluator.judge.timing.baseline_alone import BLANKS, EMPTY_KERNEL_MS, BaselineAlone
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
-from evaluator.judge.timing.host_blank import Blank, limit_ms
+from evaluator.judge.timing.host_blank import LONGEST_S, Blank, limit_ms
 from evaluator.judge.timing.statistics.samples import Samples
 
 
@@ -48,6 +47,26 @@ def on_cpu(candidate: Any, blanks: Iterable[tuple[float, float]], *, length: int
     return blank(alone, on_device=False, one_core=one_core, **fields)
 
 
+class Clock:
+    """Passes by the pauses between requests, and by what these take."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("evaluator.judge.timing.host_blank.time", clock)
+    return clock
+
+
 @pytest.mark.parametrize("length", [1, 4])
 def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int) -> None:
     blanks = [(0.5, 0.06), (0.12, 0.06), *[(0.4, 0.06)] * 100]
@@ -65,9 +84,8 @@ def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int) 
     ],
 )
 def test_other_load_that_lengthens_every_empty_block_leaves_the_calls_their_time(
-    monkeypatch: pytest.MonkeyPatch, one_core: bool, candidate: Any, subtracted_ms: float
+    one_core: bool, candidate: Any, subtracted_ms: float
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.timing.host_blank.LONGEST_S", 0.05)
     slow = itertools.repeat((3.6, 0.05))
     found = on_cpu(candidate, slow, one_core=one_core)
     assert found.ms == pytest.approx(subtracted_ms) and found.is_slow
@@ -77,16 +95,18 @@ def test_of_a_long_call_a_twentieth_may_be_its_request() -> None:
     assert (limit_ms(100.0), limit_ms(6.0), limit_ms(0.1)) == pytest.approx((5.0, 0.3, 0.075))
 
 
-def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks() -> None:
-    """A call's own time would be gone with it."""
-    until = time.monotonic() + 0.3
+@pytest.mark.parametrize(("burst_s", "subtracted_ms"), [(0.9 * LONGEST_S, 0.1), (1.1 * LONGEST_S, 0.12)])
+def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks(clock: Clock, burst_s: float, subtracted_ms: float) -> None:
+    """A call's own time would be gone with it. What lasts longer is not waited for."""
 
     def blanks() -> Iterator[tuple[float, float]]:
         while True:
-            yield (0.1 if time.monotonic() > until else 2.0), 0.05
+            took_ms = 0.1 if clock.now_s > burst_s else 2.0
+            clock.now_s += took_ms / 1e3
+            yield took_ms, 0.05
 
     found = on_cpu(worker(0.4), blanks())
-    assert found.ms == pytest.approx(0.1) and not found.is_slow
+    assert found.ms == pytest.approx(subtracted_ms) and found.is_slow is (burst_s > LONGEST_S)
 
 
 def test_one_block_that_is_answered_at_once_does_not_make_requests_slow() -> None:

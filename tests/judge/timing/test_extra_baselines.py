@@ -11,12 +11,11 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.extra_baselines import EAGER, ExtraBaselines, call_once
 from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.launcher import Launcher
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX
 from tests.judge.timing.test_timed_worker import started
-
-pytestmark = pytest.mark.slow(100)
 
 
 def refuse(kind: str) -> WorkerClient:
@@ -30,12 +29,17 @@ def test_the_eager_one_is_none_of_these() -> None:
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[WorkerClient], object]) -> None:
-    """Have the further baseline's worker be as `breaks` leaves it, once it has been called for the first time."""
+    """Have the further baseline's worker be as `breaks` leaves it, once it has been called for the first time. It is not compiled."""
+    construct_baseline = Launcher.construct_baseline
+
+    def uncompiled(launcher: Launcher, *args: Any, compiled: bool = False) -> None:
+        construct_baseline(launcher, *args)
 
     def call_and_break(worker: WorkerClient, *args: Any) -> None:
         call_once(worker, *args)
         breaks(worker)
 
+    monkeypatch.setattr(Launcher, "construct_baseline", uncompiled)
     monkeypatch.setattr("evaluator.judge.timing_retries.call_once", call_and_break)
 
 
@@ -46,7 +50,7 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
 
         def dying(kind: str, *args: Any, **fields: Any) -> Any:
             asked.append(kind)
-            if stage == "at the beginning" or asked.count("time") > 2:
+            if stage == "at the beginning" or asked.count("host_block") > 2:
                 worker.confined.kill()
             return request(kind, *args, **fields)
 
@@ -65,8 +69,8 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
         request, run_alone = worker.request, BaselineAlone.run
 
         def waiting(kind: str, *args: Any, **fields: Any) -> Any:
-            if kind == "time" and not gone:
-                time.sleep(0.05)
+            if kind == "host_block" and not gone:
+                time.sleep(0.2)
             return request(kind, *args, **fields)
 
         gone: list[bool] = []
@@ -82,7 +86,7 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
     result = judge(SOFTMAX, baselines=("eager", "compile"))
     timing = result.evidence.timing
     assert timing is not None and timing.failed_baselines == {}, result.message
-    assert 0 < timing.others["compile"].median_ms < 50
+    assert 0 < timing.others["compile"].median_ms < 200
 
 
 def test_a_failure_of_another_stays_what_it_is(context: JudgeContext) -> None:

@@ -1,14 +1,10 @@
 """Timings in whole evaluations on the CPU."""
 
 import statistics
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaluator.judge.context import JudgeContext
-from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import warmup
 from evaluator.judge.timing.protocols import PROTOCOLS, BlockTimer, TimingProtocol
 from evaluator.judge.timing.protocols.cpu import Cpu
@@ -20,10 +16,8 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result
-from tests.judge.conftest import Judge, make_job
+from tests.judge.conftest import Judge
 from tests.judge.sources import forward
-
-pytestmark = pytest.mark.slow(10)
 
 SLEEPING = forward("import time; time.sleep(0.02)\nreturn torch.softmax(x, 1)")
 
@@ -54,9 +48,8 @@ def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
 
 
 @pytest.mark.build
-def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(context: JudgeContext) -> None:
-    job = replace(make_job(SLEEPING), baselines=("eager", "compile"))
-    result = evaluate(context, job, lambda _: None)
+def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(judge: Judge) -> None:
+    result = judge(SLEEPING, baselines=("eager", "compile"))
     timing = result.evidence.timing
     assert timing is not None and timing.failed_baselines == {}
     compiled = timing.others["compile"]
@@ -70,12 +63,9 @@ def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(context: JudgeCon
     assert result.baseline_ms == timing.baseline_ms, "the speedup is over the eager one"
 
 
-def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(context: JudgeContext, tmp_path: Path) -> None:
-    problem = tmp_path / "softmax.py"
-    text = (SHIPPED / "softmax.py").read_text(encoding="utf-8")
-    problem.write_text("import torch\ntorch.compile = None\n" + text, encoding="utf-8")
-    job = replace(make_job(SLEEPING, problem_path=problem), baselines=("eager", "compile"))
-    result = evaluate(context, job, lambda _: None)
+def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(judge: Judge) -> None:
+    text = "import torch\ntorch.compile = None\n" + (SHIPPED / "softmax.py").read_text(encoding="utf-8")
+    result = judge(SLEEPING, problem_text=text, baselines=("eager", "compile"))
     timing = result.evidence.timing
     assert timing is not None and timing.others == {}
     assert "TypeError" in timing.failed_baselines["compile"] and result.speedup is not None
@@ -129,19 +119,19 @@ class Replaying(Cpu):
     replays = True
 
 
-def timed_by(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: TimingProtocol, code: str) -> Result:
+def timed_by(judge: Judge, monkeypatch: pytest.MonkeyPatch, protocol: TimingProtocol, code: str) -> Result:
     monkeypatch.setitem(PROTOCOLS, protocol.name, protocol)
-    return evaluate(context, replace(make_job(code), protocol=protocol.name), lambda _: None)
+    return judge(code, protocol=protocol.name)
 
 
-def test_an_alternative_is_stored_with_the_timing(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = timed_by(context, monkeypatch, Replaying(), SLEEPING)
+def test_an_alternative_is_stored_with_the_timing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(judge, monkeypatch, Replaying(), SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
 
 
-def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = timed_by(context, monkeypatch, Refusing(), SLEEPING)
+def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(judge, monkeypatch, Refusing(), SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL, (result.message, result.evidence.detail)
     assert (timing.protocol, timing.fallback) == ("cpu", "refusing: it waits for the device")
@@ -150,16 +140,16 @@ def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(context: Jud
     assert {"load", "rounds", "timing"} <= set(result.evidence.stages_s)
 
 
-def test_a_fallback_pardons_nothing(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fallback_pardons_nothing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
     code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
-    result = timed_by(context, monkeypatch, Replaying(), code)
+    result = timed_by(judge, monkeypatch, Replaying(), code)
     assert result.category is Category.CACHED_OUTPUT, (result.message, result.evidence.detail)
 
 
-def test_who_dies_in_the_fallback_has_died(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_dies_in_the_fallback_has_died(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worker is called more often than the first, in which it was warmed up only."""
     monkeypatch.setattr(warmup, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
-    result = timed_by(context, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
+    result = timed_by(judge, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
     assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
     assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")

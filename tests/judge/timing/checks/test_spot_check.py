@@ -1,9 +1,11 @@
 """Comparing a sample of the timed calls' outputs."""
 
 import math
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +13,10 @@ import torch
 
 from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.spot_check import MIN_REVEALS, SpotCheck
+from evaluator.judge.timing.checks.spot_check import LONE_REVEAL_SHARES, MIN_REVEALS, SpotCheck
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.timing_retries import TimingRetries
-from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
 from tests.corpus import corpus
@@ -63,13 +64,14 @@ be_wary()
 """
 
 
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("more", ["", HONEST_AFTER_A_LONE_CALL])
 def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
     for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
         monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
     attack = corpus(ATTACKS)["lazy_hooked_block"].data.decode()
-    result = judge(attack + more, problem_path=SHIPPED / "gelu_tanh.py")
+    result = judge(attack + more, "gelu_tanh", timing="full")
     assert result.category is Category.DEFERRED_WORK, (result.message, result.evidence.detail)
     timing = result.evidence.timing
     assert timing is not None and len(timing.candidate.reveal_ms) >= MIN_REVEALS
@@ -97,30 +99,35 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)
 
 
-def test_where_blocks_are_single_calls_most_with_changed_values_are_compared(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_more_often(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There are few. A copy in timed calls, where no drawn input is negative, is wrong in a quarter of them."""
-    revealed: list[tuple[bool, bool]] = []
+    changed: list[bool] = []
+    revealed: list[bool] = []
     inspect, reveal_some = SpotCheck.inspect, SpotCheck._reveal_some
 
     def inspected(check: SpotCheck, timed: TimedWorker, answers: list[Answer]) -> None:
         if timed is check._interleaver.candidate:
-            revealed.append((isinstance(answers[0].arguments, FewRows), False))
-        inspect(check, timed, answers)
+            changed.append(isinstance(answers[0].arguments, FewRows))
+            before = len(revealed)
+            inspect(check, timed, answers)
+            assert (len(revealed) > before) is changed[-1]
+        else:
+            inspect(check, timed, answers)
 
-    def noted(check: SpotCheck, answers: list[Answer]) -> None:
-        revealed[-1] = revealed[-1][0], True
-        reveal_some(check, answers)
+    def noted(check: SpotCheck, answers: list[Answer], **options: Any) -> None:
+        revealed.append(True)
+        reveal_some(check, answers, **options)
 
     monkeypatch.setattr(SpotCheck, "inspect", inspected)
     monkeypatch.setattr(SpotCheck, "_reveal_some", noted)
     monkeypatch.setattr(Interleaver, "most_in_block", 1)
-    path = tmp_path / "drawn_softmax.py"
-    path.write_text(DRAWN_SOFTMAX)
-    assert judge(forward("return torch.softmax(x, 1)"), problem_path=path).category is Category.NO_CUSTOM_KERNEL
-    of_changed = [is_revealed for is_changed, is_revealed in revealed if is_changed]
-    assert len(of_changed) >= 10 and sum(of_changed) > 0.7 * len(of_changed)
+    between = SimpleNamespace(random=lambda: sum(LONE_REVEAL_SHARES) / 2, sample=random.sample)
+    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check._random", between)
+    result = judge(SOFTMAX, problem_text=DRAWN_SOFTMAX)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert any(changed) and not all(changed)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +166,7 @@ def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float
     ids=["a formula that overflows", "no reference", "wrong"],
 )
 def test_few_values_are_left_out_as_in_the_rounds(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, value: float, category: Category
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, answer: str, value: float, category: Category
 ) -> None:
     """Which few values are changed is drawn anew for each call: the round may have met none that has no good answer."""
 
@@ -168,9 +175,7 @@ def test_few_values_are_left_out_as_in_the_rounds(
         return FewRows(arguments)
 
     monkeypatch.setattr(FewChanges, "either", changed)
-    path = tmp_path / "drawn_softmax.py"
-    path.write_text(DRAWN_SOFTMAX)
-    result = judge(forward(f"return {answer}"), problem_path=path)
+    result = judge(forward(f"return {answer}"), problem_text=DRAWN_SOFTMAX)
     assert result.category is category, result.message
 
 
@@ -179,7 +184,7 @@ LARGE = "self.calls = getattr(self, 'calls', 0) + 1\nlarge = self.calls > 20 and
 
 
 def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outliers_counts(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the calls with outliers would need no work."""
     again: list[str] = []
@@ -190,9 +195,7 @@ def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outlie
         return time_again(self, without)
 
     monkeypatch.setattr(TimingRetries, "_time_again", noted)
-    path = tmp_path / "drawn_softmax.py"
-    path.write_text(DRAWN_SOFTMAX)
-    result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * (float('nan') if large else 1.0)"), problem_path=path)
+    result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * (float('nan') if large else 1.0)"), problem_text=DRAWN_SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert again == ["outliers"]
 
@@ -200,24 +203,17 @@ def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outlie
 @pytest.mark.parametrize(
     ("always", "category"), [(False, Category.PRECISION_LOSS), (True, Category.NO_CUSTOM_KERNEL)], ids=["when timed", "in the rounds too"]
 )
-def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(
-    judge: Judge, tmp_path: Path, always: bool, category: Category
-) -> None:
-    path = tmp_path / "drawn_softmax.py"
-    path.write_text(DRAWN_SOFTMAX)
+def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(judge: Judge, always: bool, category: Category) -> None:
     narrow = "x.abs().max() > 9.0" if always else "large"
-    result = judge(forward(f"{LARGE}return torch.softmax(x.half() if {narrow} else x, 1).float()"), problem_path=path)
+    result = judge(forward(f"{LARGE}return torch.softmax(x.half() if {narrow} else x, 1).float()"), problem_text=DRAWN_SOFTMAX)
     assert result.category is category, result.message
 
 
 @pytest.mark.parametrize("honest", [False, True])
-def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(judge: Judge, tmp_path: Path, honest: bool) -> None:
-    path = tmp_path / "drawn_softmax.py"
-    path.write_text(DRAWN_SOFTMAX)
+def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(judge: Judge, honest: bool) -> None:
     answer = "torch.softmax(x, 1) * (float('nan') if (x.abs() / x.square().mean(1, keepdim=True).sqrt()).max() > 6.0 else 1.0)"
-    result = judge(
-        forward(f"{LARGE}return {answer if honest else f'torch.softmax(x.clamp(-4.0, 4.0), 1) if large else {answer}'}"), problem_path=path
-    )
+    hides = f"torch.softmax(x.clamp(-4.0, 4.0), 1) if large else {answer}"
+    result = judge(forward(f"{LARGE}return {answer if honest else hides}"), problem_text=DRAWN_SOFTMAX)
     assert result.category is (Category.NO_CUSTOM_KERNEL if honest else Category.CACHED_OUTPUT), result.message
     assert result.evidence.timing is None or all(map(math.isfinite, result.evidence.timing.candidate.samples_ms))
 
