@@ -164,7 +164,7 @@ class Bench:
         return subprocess.Popen(
             self.command(*arguments),
             cwd=self.root,
-            env={**os.environ, "ASSAY_CACHE": str(self.root / "cache"), "COLUMNS": "200", **self.environment, **variables},
+            env={**os.environ, **self.variables(variables)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -174,7 +174,17 @@ class Bench:
         )
 
     def run(self, *arguments: str | Path, **variables: str) -> Finished:
-        """Run to the end."""
+        """Run to the end, in this process (see `tests.warm`)."""
+        from tests import warm  # the other functions of this module import nothing heavy
+
+        return warm.run(self.command(*arguments)[2:], self.root, self.variables(variables))
+
+    def variables(self, more: dict[str, str]) -> dict[str, str]:
+        """Environment variables of a run, beside the tests' own."""
+        return {"ASSAY_CACHE": str(self.root / "cache"), "COLUMNS": "200", **self.environment, **more}
+
+    def run_apart(self, *arguments: str | Path, **variables: str) -> Finished:
+        """Run to the end, in a process of its own, as a user does."""
         with self.start(*arguments, **variables) as process:
             try:
                 stdout, stderr = process.communicate(timeout=RUN_S)

@@ -261,10 +261,10 @@ def test_the_line_that_the_code_begins_on_is_stored(bench: Bench) -> None:
 def test_a_file_name_that_is_not_unicode_is_judged_like_any_other(bench: Bench) -> None:
     folder = bench.write("double/plain.py", submission()).parent
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.py")).write_text(submission())
-    finished = bench.run("double", "--json", "-", PYTHONIOENCODING="ascii")
+    finished = bench.run_apart("double", "--json", "-", PYTHONIOENCODING="ascii")
     assert finished.code == 0
     assert [record["status"] for record in finished.records] == ["correct", "correct"]
-    assert bench.run("double", PYTHONIOENCODING="ascii").stdout.count("2 already judged") == 1
+    assert bench.run_apart("double", PYTHONIOENCODING="ascii").stdout.count("2 already judged") == 1
 
 
 def test_nothing_that_a_submission_says_is_obeyed_by_the_terminal(bench: Bench) -> None:

@@ -112,5 +112,5 @@ def test_what_no_option_takes_is_refused_in_one_line(arguments: tuple[str, ...],
 def test_what_is_missing_for_a_cluster_is_named(bench: Bench) -> None:
     bench.write("double/right.py", submission())
     bench.write("without/ray/__init__.py", "raise ImportError('none here')")
-    found = bench.run("double", "--engine", "ray", PYTHONPATH=f"{bench.root / 'without'}:{PROJECT}")
+    found = bench.run_apart("double", "--engine", "ray", PYTHONPATH=f"{bench.root / 'without'}:{PROJECT}")
     assert "--engine ray needs Ray (none here): pip install" in refused(found)

@@ -44,7 +44,7 @@ FILLING = """
         _, errors = pipeline.communicate(timeout=RUN_S)
     kept = [path.name for path in disk.glob("*.spool-*")]
     os.unlink(disk / "others")
-    again = bench.run(*words)
+    again = bench.run_apart(*words)
     left = [path.name for path in disk.glob("*.spool-*")]
     print(json.dumps({"code": pipeline.returncode, "errors": errors, "kept": kept, "again": again.stdout, "left": left, "end": again.code}))
 """
@@ -83,8 +83,8 @@ def test_a_disk_that_fills_up_during_a_run_costs_no_result(tmp_path: Path) -> No
 def test_what_a_run_wrote_beside_its_submissions_is_left_out_by_the_next(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.write("double/unread.py", "class ModelNew(:\n")
-    bench.run("double", "--json", "double/results.jsonl")
-    again = bench.run("double")
+    bench.run_apart("double", "--json", "double/results.jsonl")
+    again = bench.run_apart("double")
     file = bench.root / "double" / "results.jsonl"
     assert again.stderr.splitlines()[0] == f"pipeline.py: {file} holds the results of a run, so it is not read as a submission"
     assert [name for name, *_ in bench.rows()] == ["double/unread.py"]

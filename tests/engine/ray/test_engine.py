@@ -387,7 +387,7 @@ def test_an_interrupted_run_leaves_its_rows_and_no_process_and_the_next_one_goes
     assert Counter(name for name, _, _ in bench.rows()) == {record["submission"]: 1 for record in records}
     assert started and left_of([*started, *below([each for each in started if each.is_running()])]) == []
     bench.write(last, submission())
-    finished = bench.run(*on(small))
+    finished = bench.run_apart(*on(small))
     assert finished.code == 0, finished.stderr
     assert first["submission"] not in {record["submission"] for record in finished.records}
     assert "on 2 machines, sandbox: " in finished.stderr
@@ -396,7 +396,7 @@ def test_an_interrupted_run_leaves_its_rows_and_no_process_and_the_next_one_goes
 
 
 def test_a_device_that_the_cluster_lacks_is_told_with_what_it_has(small: SmallCluster, bench: Bench) -> None:
-    found = bench.run(*on(small), "--device-kind", "B300")
+    found = bench.run_apart(*on(small), "--device-kind", "B300")
     assert found.code == 2
     assert f"no device with 'B300' in its name; it has 2 × {cpu_name()}" in found.stderr
     assert not bench.database.exists() or bench.rows() == []
