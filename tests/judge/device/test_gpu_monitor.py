@@ -57,7 +57,7 @@ def test_a_timing_has_a_state_before_during_and_after_it(clock: Clock) -> None:
         watch.look()
         clock.spend(LOOK_EVERY_S)
     states = [(state.stage, state.at_s) for state in watch.states]
-    assert states == [("before timing", 0), ("timing", LOOK_EVERY_S * 1.5), ("after timing", LOOK_EVERY_S * 2.5)]
+    assert states == [("before timing", 0), ("timing", round(LOOK_EVERY_S * 1.5, 6)), ("after timing", round(LOOK_EVERY_S * 2.5, 6))]
 
 
 def test_looking_takes_no_more_than_its_share_of_the_time(clock: Clock) -> None:
