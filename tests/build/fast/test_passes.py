@@ -165,9 +165,9 @@ def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], cuda_ma
     assert cuda_machine.nvcc is not None
     (tmp_path / "cuda.cu").write_text(text)
     argv = (*cuda_machine.nvcc.command, *flags, "-c", "cuda.cu", "-o", "cuda.o")
-    nvcc = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    nvcc = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     made = (tmp_path / "cuda.o").read_bytes() if nvcc.returncode == 0 else b""
-    dryrun = subprocess.run((argv[0], "--dryrun", *argv[1:]), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    dryrun = subprocess.run((argv[0], "--dryrun", *argv[1:]), cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
     passes = read_dryrun(dryrun.stderr, argv)
     assert passes is not None
     own = run(passes, tmp_path)
