@@ -23,9 +23,9 @@ class Command:
 
 
 def _judge(words: Sequence[str]) -> int:
-    import pipeline
+    from command.judge import main
 
-    return pipeline.main(list(words), "assay judge")
+    return main(words, "assay judge", check_file)
 
 
 def _judge_parser() -> argparse.ArgumentParser:

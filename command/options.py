@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from command import exits
 from evaluator.judge.timing.protocols import names
+from evaluator.log import add_option
 from evaluator.results.nearest import unknown
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument("--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="sandbox level (default: the best one here)")
     sandbox.add_argument("--no-sandbox", action="store_true", help="no sandbox: only for code that you trust")
+    add_option(this)
     this.set_defaults(from_file="")  # a line that says which options are from a file
     return this
 

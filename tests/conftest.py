@@ -1,6 +1,8 @@
 """Orders the tests, bounds how many may be retried, and makes what they share."""
 
+import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,17 @@ MOST_RETRIED = 5
 """How many tests may have a retry (`flaky`), each with its reason."""
 
 
+_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files whose own mark the run leaves out: importing them takes half a minute."""
+    if not collection_path.match("test_*.py"):
+        return None
+    mark = _MARK.search(collection_path.read_text(encoding="utf-8"))
+    return True if mark and re.search(rf"\bnot {mark[1]}\b", config.option.markexpr) else None
+
+
 def seconds(item: pytest.Item) -> float:
     """What the test's file takes on a quiet core, as its mark `slow` says; 0 without one."""
     mark = item.get_closest_marker("slow")
@@ -20,7 +33,7 @@ def seconds(item: pytest.Item) -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what compiles or needs a PostgreSQL server, and let the longest files begin first, so that no worker is left with one."""
+    """Mark as slow what compiles or needs a PostgreSQL server. Let the longest files begin first, so that no worker is left with one."""
     retried = set()
     for item in items:
         if item.get_closest_marker("build") or "postgresql" in item.name:

@@ -1,11 +1,9 @@
-"""pytest collects every test, and the table of slow tests has only files that exist. A skipped folder would look like a passed one."""
+"""pytest collects every test. A skipped folder would look like a passed one."""
 
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-
-from tests.conftest import MEASURING, SLOW
 
 TESTS = Path(__file__).parent
 
@@ -19,7 +17,3 @@ def test_every_folder_with_tests_is_looked_into(pytestconfig: pytest.Config) -> 
     folders = {folder for path in TESTS.rglob("test_*.py") for folder in path.parents if folder.is_relative_to(TESTS)}
     assert TESTS / "build" in folders
     assert [folder for folder in folders for pattern in pytestconfig.getini("norecursedirs") if passed_over(folder, pattern)] == []
-
-
-def test_what_is_called_slow_or_measuring_exists() -> None:
-    assert [place for place in (*SLOW, *MEASURING) if not (TESTS / place).exists()] == []

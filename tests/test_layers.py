@@ -1,5 +1,6 @@
 """The import order that docs/architecture.md lists is the one that import-linter's contracts in pyproject.toml hold the tree to."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,16 @@ def test_the_contracts_hold() -> None:
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert found.returncode == 0, found.stdout
+
+
+def test_no_package_imports_the_script() -> None:
+    """import-linter takes only packages, and `pipeline.py` is a module beside them."""
+    for package in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["root_packages"]:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert "pipeline" not in names, path
 
 
 def test_every_package_is_installed() -> None:

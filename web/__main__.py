@@ -1,7 +1,6 @@
 """`python -m web`: shows a database of evaluations to browsers on this machine."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +20,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     this = parser(program)
     use_file(this, arguments, "serve")
     options = this.parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     from db.error import StoreError
     from db.store import Store
+    from evaluator.log import LogLevelError, show
     from evaluator.results.display.text import plain_line
 
     try:
@@ -34,6 +33,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     except ImportError as error:
         return _refuse(f"The page needs {error.name}: pip install -c constraints.txt -e '.[web]'.")
     try:
+        show("pages")
         token = read_token(options.token_file) if options.token_file else None
         with Store.open(options.db, read_only=token is None) as store, listening(options.host, options.port) as listener:
             host, port = listener.getsockname()[:2]
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
             sys.stdout.write(plain_line(f"{store.name} is shown at http://{address}:{port}/ until Ctrl-C") + "\n")
             sys.stdout.flush()
             uvicorn.Server(config).run(sockets=[listener])
-    except (StoreError, TokenError) as error:
+    except (StoreError, TokenError, LogLevelError) as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(

@@ -83,7 +83,9 @@ class Spool:
 
 def places(address: Address) -> tuple[Path, ...]:
     """Prefixes of the paths of spool files, the preferred place first."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "assay"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - pathlib's raises for a user without a home, who has the working folder
+    own = home / ".local" / "state" if home.is_absolute() else Path.cwd()
+    state = Path(os.environ.get("XDG_STATE_HOME") or own) / "assay"
     if address.path is None:
         return (state / hashlib.sha256(address.name.encode()).hexdigest()[:16],)
     whole = address.path.absolute()

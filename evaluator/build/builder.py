@@ -33,6 +33,8 @@ PREPARATION_TIMEOUT_S = 300.0
 MAX_OUTPUT_CHARS = 128 << 10
 NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
 """Failures that depend on the machine or its load rather than on the request."""
+NOT_RUN = (126, 127)
+"""Exit codes of a shell that could not run a program: this machine's compiler, or one of its parts. No compiler ends with them itself."""
 _LOCK_GRACE_S = 1800.0
 """Extra time that a build may hold its key, since its compilers may wait for slots."""
 
@@ -203,7 +205,7 @@ class Builder:
             Category.BUILD_TIMEOUT
             if result.timed_out
             else Category.INFRASTRUCTURE_ERROR
-            if result.code is None
+            if result.code is None or result.code in NOT_RUN
             else categorise(request, command.step, result.output, exists)
             for command, result in results
             if result.timed_out or result.code != 0

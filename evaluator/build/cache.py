@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.log import waiting
 from evaluator.results.evidence import BuildEvidence
 
 MAGIC = b"ASSAYBL1"
@@ -41,10 +42,20 @@ class Entry:
 
 
 def default_root() -> Path:
-    """$ASSAY_CACHE, else assay/ in the user's cache folder."""
+    """$ASSAY_CACHE, else assay/ in the user's cache folder; an absolute path. A user without a home, as in a container that runs as a bare
+    number, has it below the temporary folder. Raises PermissionError if another user made that."""
     if root := os.environ.get("ASSAY_CACHE"):
-        return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
+        return Path(root).absolute()
+    if caches := os.environ.get("XDG_CACHE_HOME"):
+        return Path(caches).absolute() / "assay"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - pathlib's raises for a user without a home
+    if home.is_absolute():
+        return home / ".cache" / "assay"
+    folder = Path(tempfile.gettempdir()) / f"assay-cache-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user: set ASSAY_CACHE")
+    return folder
 
 
 class Cache:
@@ -104,7 +115,8 @@ class Cache:
         # The file stays: if it were removed, a waiter could lock a file that no other process opens.
         descriptor = os.open(folder / key[:4], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _acquire(descriptor, key, time.monotonic() + timeout_s)
+            with waiting(f"another judge's build {key[:12]}"):
+                _acquire(descriptor, key, time.monotonic() + timeout_s)
             yield
         finally:
             # A close alone would leave the lock with any child that was forked meanwhile.

@@ -4,6 +4,7 @@ ninja runs the commands. Fast commands form one build graph. Commands that need 
 known, while the first one continues. The link comes last.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ FAST_BYTES = 1 << 30
 """Memory that a compiler may need with cut-down headers; nvcc's two halves together."""
 
 Ran = tuple[Command, CommandResult]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Execution:
             return results
         linked, _ = self._run((todo.link,), None)
         if linked[0][1].code != 0 and quick:
+            log.info("%s is compiled again the stock way: it could not be linked", self.request.name)
             self._remove(*todo.compiles, todo.link)
             results, _ = self._run(todo.compiles, None)
             if any(result.code != 0 for _, result in results):
@@ -117,6 +121,7 @@ class Execution:
         self._remove(command)
         if proof:
             return result
+        log.info("%s: %s is compiled again the stock way: the fast way failed, which proves nothing", self.request.name, command.output)
         self._doubtful.add(command.output)
         return None
 

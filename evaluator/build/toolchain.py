@@ -194,8 +194,8 @@ def choose_arch(capability: Capability, known: frozenset[Capability]) -> tuple[s
 
 def _prefix(program: Path) -> Path:
     """The installation folder of a compiler, above its `bin`, but never a home folder or the root."""
-    folder = program.parent
-    return folder.parent if folder.name == "bin" and folder.parent not in (Path("/"), Path.home()) else folder
+    folder, home = program.parent, Path(os.path.expanduser("~"))  # noqa: PTH111 - pathlib's raises for a user without a home
+    return folder.parent if folder.name == "bin" and folder.parent not in (Path("/"), home, home.resolve()) else folder
 
 
 def _architectures(nvcc: Compiler | None) -> frozenset[Capability]:

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evaluator.log import waiting
+
 BUILDING = "build"
 """The stage in which compilers run."""
 LOADING = ("", "start", "load")
@@ -62,8 +64,9 @@ class AdmissionLimit:
         """Wait until another submission may be judged. It counts until the block ends."""
         admitted = Admitted(self._changed)
         with self._changed:
-            while not self._has_room():
-                self._changed.wait(LOOK_EVERY_S)
+            with waiting("fewer submissions on the GPU and before it"):
+                while not self._has_room():
+                    self._changed.wait(LOOK_EVERY_S)
             self._inside.append(admitted)
         try:
             yield admitted

@@ -5,16 +5,49 @@ script, so a script without `if __name__ == "__main__"` would run again in every
 """
 
 import ctypes
+import functools
 import io
 import os
+import shutil
 import signal
+import tempfile
 from multiprocessing import forkserver, popen_forkserver, process, reduction, spawn, util
 from multiprocessing.context import ForkServerContext, ForkServerProcess, set_spawning_popen
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
-SERVER = forkserver.ForkServer()
+LONGEST_SOCKET_BYTES = 107
+"""Bytes of the path of a Unix socket on Linux."""
+
+
+class _Server(forkserver.ForkServer):
+    """Starts with any temporary folder. The path of multiprocessing's own socket there may be too long."""
+
+    def ensure_running(self) -> None:
+        """Start the server, unless it runs."""
+        ours: dict[str, Any] = process.current_process()._config  # type: ignore[attr-defined]
+        before: str | None = ours.get("tempdir")
+        socket = f"{before or tempfile.gettempdir() + '/pymp-01234567'}/listener-01234567"
+        if len(os.fsencode(socket)) <= LONGEST_SOCKET_BYTES:
+            super().ensure_running()
+            return
+        ours["tempdir"] = _short_folder(os.getpid())
+        try:
+            super().ensure_running()
+        finally:
+            ours["tempdir"] = before
+
+
+@functools.cache
+def _short_folder(_process: int) -> str:
+    """A temporary folder of this process alone, with a short path."""
+    folder = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+    util.Finalize(None, shutil.rmtree, (folder, True), exitpriority=-100)
+    return folder
+
+
+SERVER = _Server()
 _OF_THE_CALLER = ("init_main_from_name", "init_main_from_path", "sys_path")
 """What multiprocessing would pass on to a process: the caller's script, and its search path, which may begin with a folder of submissions.
 The server's own search path is used instead."""

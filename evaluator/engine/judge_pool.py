@@ -10,6 +10,7 @@ from evaluator.engine.judge_client import JudgeClient, JudgeLostError
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import EarlyStart, launch_zygote
 from evaluator.job import Job, result_of
+from evaluator.log import waiting
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
@@ -39,11 +40,13 @@ class JudgePool:
             self.require_open()
             if self.zygote is None or not self.zygote.alive:
                 if self.zygote is not None:
+                    log.info("the sandbox's fork server has ended; another one is started")
                     self.zygote.close()
                 self.zygote = None
                 fresh = (self._early and self._early.take()) or launch_zygote(self._options.level, launch_recorder(self._options))
                 try:
-                    fresh.await_ready()
+                    with waiting("the sandbox's fork server to import its modules"):
+                        fresh.await_ready()
                 except BaseException:
                     fresh.close()
                     raise
@@ -91,7 +94,7 @@ class JudgePool:
         """
         start = time.monotonic()
         result: Result | None = None
-        for _ in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 judge = self._live_judge(judge, options)
                 result = judge.judge(job, progress, self._elsewhere, settle)
@@ -108,6 +111,8 @@ class JudgePool:
             judge = None
             if self.closed:
                 break
+            if attempt < ATTEMPTS:
+                log.info("%s is judged again by another judge: %s", job.submission, result.message)
         assert result is not None
         return result, judge
 

@@ -6,9 +6,12 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -23,6 +26,7 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import remaining, timing_cores
 from evaluator.judge.device.environment import apply_settings, describe_environment
 from evaluator.judge.evaluate import evaluate
+from evaluator.log import send_to, waiting
 from evaluator.machine.devices import cpu_count
 from evaluator.sandbox import Level, Zygote
 
@@ -34,29 +38,34 @@ log = logging.getLogger(__name__)
 
 def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     """Serve jobs until the engine closes the pipe. Sends ("stage", name) while a job runs, and ("build", (request, key)), whose reply it
-    awaits. May send ("settled", JSON): a result that may gain a profile. Then sends ("result", JSON)."""
+    awaits. May send ("settled", JSON): a result that may gain a profile. Then sends ("result", JSON). Sends ("log", line) at any time."""
+    sending = threading.Lock()
+
+    def send(kind: str, content: Any) -> None:
+        with sending:
+            pipe.send((kind, content))
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     _allow_descriptors()
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    send_to(partial(send, "log"), options.log_level)
     torch.set_num_threads(cpu_count())
     apply_settings()
     os.environ["CUDA_VISIBLE_DEVICES"] = options.device.visible
-    context = make_context(options, zygote, partial(_ask, pipe) if options.asks_elsewhere else None)
-    pipe.send(("ready", ""))
+    context = make_context(options, zygote, partial(_ask, send, pipe) if options.asks_elsewhere else None)
+    send("ready", "")
     while True:
         try:
             job: Job = pipe.recv()
         except (EOFError, ConnectionError):
             return
-        result = evaluate(
-            context, job, lambda stage: pipe.send(("stage", stage)), lambda settled: pipe.send(("settled", settled.model_dump_json()))
-        )
-        pipe.send(("result", result.model_dump_json()))
+        result = evaluate(context, job, partial(send, "stage"), lambda settled: send("settled", settled.model_dump_json()))
+        send("result", result.model_dump_json())
 
 
-def _ask(pipe: Connection, request: BuildRequest, key: str) -> Entry | None:
-    pipe.send(("build", (request, key)))
-    answer: Entry | None = pipe.recv()
+def _ask(send: Callable[[str, Any], None], pipe: Connection, request: BuildRequest, key: str) -> Entry | None:
+    send("build", (request, key))
+    with waiting("a build on another machine"):
+        answer: Entry | None = pipe.recv()
     return answer
 
 

@@ -1,12 +1,13 @@
 """How an engine runs its judges; quick to import, before anything heavy starts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evaluator.build.cache import default_root
 from evaluator.engine import capacity
 from evaluator.engine.warm_parents import recorder_for
+from evaluator.log import level_in_force
 from evaluator.machine.devices import Device
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level
@@ -43,6 +44,8 @@ class EngineOptions:
     """Folders of C++ headers that submissions may include; absolute paths."""
     asks_elsewhere: bool = False
     """Whether judges ask the engine for builds that the cache lacks, before they build them here."""
+    log_level: int = field(default_factory=level_in_force)
+    """Level of the judges' log: by default, that of the process that makes these options."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

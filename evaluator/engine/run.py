@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluator.job import Job
+from evaluator.log import waiting
 from evaluator.results.result import Result
 
 IN_FLIGHT_PER_JUDGE = 4
@@ -49,7 +50,7 @@ class Run:
     def draw(self) -> tuple[int, Job] | None:
         """The next job and its number; None if there are no more. May wait for the iterator, or for room."""
         with self._drawing:
-            with self._room:
+            with self._room, waiting("results to be stored"):
                 self._room.wait_for(lambda: self.over or self._limit is None or len(self._drawn) < self._limit)
             job = None if self.over else next(self._jobs, None)
             with self._lock:

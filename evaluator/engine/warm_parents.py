@@ -15,6 +15,7 @@ from evaluator.dsl import dsls
 from evaluator.engine.fork_server import SERVER
 from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
+from evaluator.sandbox.program import preloading
 
 WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
@@ -68,7 +69,7 @@ def recorder_for(device_kind: str, cache_root: Path) -> str | None:
 
 def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
     """Start the sandbox's fork server; returns while it imports. `level` None is the best. Raises SandboxUnavailable."""
-    own = {"LD_PRELOAD": recorder} if recorder else HUGE_PAGES
+    own = preloading(recorder, os.environ.get("LD_LIBRARY_PATH")) if recorder else HUGE_PAGES
     return Zygote.launch((WARM_UP_MODULE, WORKER_MODULE), level or best_level(), WARM_ENVIRONMENT | own)
 
 

@@ -52,7 +52,7 @@ class EvidenceBuilder:
         self.note(stages_s=_rounded(self._times.seconds), held_s=_rounded(self._times.held_seconds))
 
     def diagnose(self) -> Verdict:
-        """The verdict from the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU."""
+        """The verdict from the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU, unless the machine failed."""
         verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
         if verdict.category.status is Status.CORRECT:
             verdict = self._in_workloads() or verdict
@@ -62,9 +62,14 @@ class EvidenceBuilder:
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
         ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
-        if self._context.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
+        if self._context.stands_in and not ran and not self._holds_without_device(verdict):
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict
+
+    def _holds_without_device(self, verdict: Verdict) -> bool:
+        """Whether the verdict has nothing to do with the missing GPU: it is about a build, or about the judge or the machine."""
+        of_build = verdict.category.status is Status.BUILD_FAILED or (verdict.category is Category.NO_TOOLCHAIN and self.evidence.builds)
+        return bool(of_build) or verdict.category is Category.INFRASTRUCTURE_ERROR
 
     def _in_workloads(self) -> Verdict | None:
         """The first verdict against the submission in a workload other than its case's; None if there is none."""

@@ -170,7 +170,7 @@ class PostChecks:
                 found = measure_own_work(worker, task.case, reference.oracle, worker_set.memory, self._call_s, share)
             self._evidence_builder.note(own_work=found)
         except Exception as error:  # with any error, the verdict stands
-            log.info("what the kernels of %s do is not known: %s", task.job.submission, error, exc_info=True)
+            log.info("what its kernels do is not known: %s", error, exc_info=True)
 
     def _load_without_kernels(self) -> tuple[WorkerClient, Exception | None]:
         """A worker that has loaded the submission without its kernels, and has the device; and the error if it has not.
@@ -193,6 +193,7 @@ class PostChecks:
             except (WorkerError, ProtocolError, NeedsDeviceError) as error:
                 if not (stays and ran_late(worker)):
                     return worker, error
+                log.info("loaded again without its kernels: loading was slower than the first time")
                 stays = False
 
     @property
@@ -219,7 +220,7 @@ class PostChecks:
                     worker = self._ask_for_changed_inputs(worker)
                 self._ask_in_shapes(worker)
         except Exception as error:  # with any error, the verdict stands
-            log.info("%s was not tried on all other inputs and shapes: %s", self._task.job.submission, error, exc_info=True)
+            log.info("not tried on all other inputs and shapes: %s", error, exc_info=True)
 
     def _restore(self) -> WorkerClient | None:
         """The worker of the ablation check, with the submission's own kernels enabled again; None if there is none."""
@@ -240,6 +241,8 @@ class PostChecks:
         """
         found = self._answers_to_changed_inputs(worker) if worker else []
         if worker is None or any(each.right is False for each in found):
+            if worker is not None:
+                log.info("changed inputs are tried again in a fresh worker: wrong in a used one")
             self._worker_set.make_room()
             worker = self._start_for_shapes()
             found = self._answers_to_changed_inputs(worker)
@@ -269,6 +272,7 @@ class PostChecks:
             before, worker = worker, worker or self._start_for_shapes()
             found = self._ask_in(worker, shape)
             if found.right is False and before is not None and not before.broke_out:
+                log.info("a shape is tried again in a fresh worker: wrong after another shape")
                 before.end()
                 worker = self._start_for_shapes()
                 found = self._ask_in(worker, shape)

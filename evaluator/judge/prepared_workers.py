@@ -1,5 +1,6 @@
 """The workers of one evaluation that start while its candidate runs: the baseline's, and a spare one."""
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,11 +17,14 @@ from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.log import waiting
 from evaluator.sandbox import SandboxUnavailable
 
 SPARE_S = 2.0
 """Maximum wait for a spare worker's start, and for the baseline's construction, before the device is released: both take some tenths of a
 second."""
+
+log = logging.getLogger(__name__)
 
 
 class PreparedWorkers:
@@ -94,10 +98,12 @@ class PreparedWorkers:
         self.ready_baseline()
         assert self._constructed is not None
         try:
-            return self._constructed.result()
-        except (BaselineFailedError, SandboxUnavailable, RuntimeError):
+            with waiting("the baseline's worker"):
+                return self._constructed.result()
+        except (BaselineFailedError, SandboxUnavailable, RuntimeError) as error:
             if self.device.type == "cpu":
                 raise
+            log.info("the baseline's worker is started again: %s", error)
         finally:
             if self._spare is not None:
                 wait([self._spare])

@@ -165,11 +165,11 @@ class ProfileRuns:
         try:
             text = run.run(words, self.profiler.readonly_paths)
         except (SandboxUnavailable, ProblemError, OSError, RuntimeError) as error:
-            log.info("%s of %s could not be profiled: %s", code.class_name, self.task.job.submission, error)
+            log.info("%s could not be profiled: %s", code.class_name, error)
             return ProfiledSide(outcome="failed", duration_s=run.duration_s, remark=cut(str(error)))
         finally:
             self.setting.lock.release()
-        log.debug("ncu wrote of %s:\n%s", self.task.job.submission, text)
+        log.debug("ncu wrote:\n%s", text)
         return side_of(read(text), run, own)
 
     def light(self) -> LightEvidence | None:

@@ -121,11 +121,11 @@ class SanitizerRuns:
         try:
             text = tool_run.run(words, readonly)
         except (SandboxUnavailable, ProblemError, OSError, RuntimeError) as error:
-            log.info("%s could not be run over %s: %s", tool, self.job.submission, error)
+            log.info("%s could not be run: %s", tool, error)
             return SanitizerRun(tool=tool, outcome="failed", duration_s=tool_run.duration_s, remark=cut(str(error))), ()
         finally:
             self.setting.lock.release()
-        log.debug("%s wrote of %s:\n%s", tool, self.job.submission, text)
+        log.debug("%s wrote:\n%s", tool, text)
         written = read(text)
         sources = Sources(builds.requests, self.job.code, self.job.first_line, MODULE_FILE)
         outcome, remark = tool_run.outcome, tool_run.remark

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import Verdict
+from evaluator.diagnosis.rules.build_rules import build_message
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.job import Job
 from evaluator.judge import blocking_rerun, profile_runs, sanitizer_runs
@@ -24,7 +25,7 @@ from evaluator.judge.timing.run import NotSlowError
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.tool_run import cut
 from evaluator.judge.worker_set import WorkerSet
-from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.build_broker import BuilderFailedError, NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
@@ -40,6 +41,9 @@ from evaluator.worker.protocol import ProtocolError
 
 RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
 """Categories that are ranked, or may be on request."""
+
+NOBODYS_FAULT = (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, BuilderFailedError, SandboxUnavailable)
+"""Errors of the problem, the judge or the machine."""
 
 log = logging.getLogger(__name__)
 
@@ -99,8 +103,9 @@ class Stages:
             try:
                 self._judge()
             except Exception as error:
-                if not self._may_have_been_crowded(error):
+                if not (missed := self._missed_beside_others(error)):
                     raise
+                log.info("judged again, alone on the device: %s beside another submission", missed)
                 self._judge_alone()
         except WorkerError:
             pass  # the worker's own record has the failure
@@ -108,25 +113,26 @@ class Stages:
             self._evidence_builder.note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             return Verdict(Category.NO_DEVICE, str(error))
-        except (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, SandboxUnavailable) as error:
+        except NOBODYS_FAULT as error:
             return self._without_blame(error, str(error))
         # The judge's own device, memory or code failed. Any such error becomes evidence, and must not end the judge's process.
         except Exception as error:
-            log.exception("judging %s failed", self._task.job.submission)
+            log.exception("the judge failed")
             self._evidence_builder.note(detail=traceback.format_exc()[-20_000:])
             return self._without_blame(error, f"{type(error).__name__}: {error}"[:1000])
         return None
 
-    def _may_have_been_crowded(self, error: Exception) -> bool:
-        """Whether memory or time ran out while another evaluation may have used the device."""
+    def _missed_beside_others(self, error: Exception) -> str:
+        """What ran out while another evaluation may have used the device, memory or time; empty if neither did."""
         lock, candidate = self._worker_set.lock, self._worker_set.candidate
         if lock.is_alone or not lock.held:
-            return False
-        return is_shortage(error) or (candidate is not None and (ran_late(candidate) or ran_short(candidate)))
+            return ""
+        if is_shortage(error) or (candidate is not None and ran_short(candidate)):
+            return "out of memory"
+        return "timeout" if candidate is not None and ran_late(candidate) else ""
 
     def _judge_alone(self) -> None:
         """Judge again from the beginning, alone on the device."""
-        log.info("%s is judged again, alone on the device", self._task.job.submission)
         self._worker_set.make_room()
         self._worker_set.wants_to_be_alone = True
         self._worker_set.launcher.source = "copied"
@@ -191,7 +197,7 @@ class Stages:
     def _start_again(self, candidate: WorkerClient) -> WorkerClient:
         """A fresh worker in place of the candidate's, which gets all calls even if it is slow."""
         worker_set = self._worker_set
-        log.info("%s was slow in its first round, but is not any more", self._task.job.submission)
+        log.info("judged again with all calls: it was slow in its first round, but is not any more")
         self._hurries = self._is_slow = False
         self._evidence_builder.rounds = []
         worker_set.make_room(stays=True)
@@ -239,6 +245,7 @@ class Stages:
         """Judge a fresh worker that keeps its own random parameters. If it is wrong too, the first one's answers count."""
         worker_set, evidence_builder = self._worker_set, self._evidence_builder
         before, rounds = evidence_builder.evidence, evidence_builder.rounds
+        log.info("judged again with its own random parameters: wrong with the reference's")
         failed.end()
         worker_set.lock.acquire_alone()
         worker_set.launcher.source, evidence_builder.rounds = "drawn", []
@@ -298,9 +305,12 @@ class Stages:
         return f"; {need.describe(memory_bytes_of(self._task.context.device))}" if need is not None else ""
 
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
-        """Raises NeedsDeviceError if the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
+        """Raises NeedsDeviceError if the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel, and
+        BuilderFailedError if it would have one on another machine."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
         if self._task.context.stands_in and not ran:
+            if lost := next((build for build in candidate.builds if build.category is Category.INFRASTRUCTURE_ERROR), None):
+                raise BuilderFailedError(build_message(lost))
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
@@ -316,12 +326,13 @@ class Stages:
 
     def _run_again(self) -> None:
         """Find the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""
+        log.info("run again, to name the kernel that broke the device or did not end")
         self._task.report("second run")
         try:
             with self._task.times.spending("second_run"):
                 self._evidence_builder.note(fault=blocking_rerun.find_fault(self._task, self._worker_set, self.evidence))
         except Exception as error:  # with any error, the verdict stands
-            log.info("the second run of %s failed: %s", self._task.job.submission, error, exc_info=True)
+            log.info("the second run failed: %s", error, exc_info=True)
 
     @property
     def profile_is_due(self) -> bool:
@@ -334,7 +345,7 @@ class Stages:
             with self._task.times.spending(profile_runs.STAGE):
                 found = profile_runs.profile(self._task, self._worker_set, self.evidence)
         except Exception as error:  # with any error, the verdict stands
-            log.info("%s was not profiled: %s", self._task.job.submission, error, exc_info=True)
+            log.info("not profiled: %s", error, exc_info=True)
             found = ProfileEvidence(remark=cut(f"nothing was profiled: {error}"))
         self._evidence_builder.note(profile=found)
 
@@ -346,4 +357,4 @@ class Stages:
                 runs = sanitizer_runs.SanitizerRuns.of(self._task, self._worker_set)
                 self._evidence_builder.note(sanitizer=runs.run(sanitizer))
         except Exception as error:  # with any error, the verdict stands
-            log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)
+            log.info("not sanitized: %s", error, exc_info=True)

@@ -40,6 +40,8 @@ from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0
 """Timeout of the first call of a model in torch.compile."""
+REASONS = {"a launch lead": "the submission can't be held behind the gate", "outliers": "an output overflows because of them"}
+"""Why a timing is done again without something."""
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +96,16 @@ class TimingRetries:
         return self._is_disturbed or ((timing.is_contested or bool(timing.contested_workloads)) and not self._is_accused)
 
     @property
+    def _doubt(self) -> str:
+        """Why the timing is doubtful."""
+        conditions, timing = self._evidence_builder.evidence.conditions, self._evidence_builder.evidence.timing
+        if conditions is not None and conditions.disturbed:
+            return conditions.remark
+        assert timing is not None
+        where = f" in {', '.join(sorted(timing.contested_workloads))}" if not timing.is_contested else ""
+        return f"the judge's clock adds to the claimed times{where}"
+
+    @property
     def _is_disturbed(self) -> bool:
         conditions = self._evidence_builder.evidence.conditions
         return conditions is not None and conditions.disturbed
@@ -109,6 +121,7 @@ class TimingRetries:
         undisturbed, does not disqualify, and adds less to the claims. If it fails, the first one stands. A wrong answer in it counts like
         one in the first.
         """
+        log.info("timed again: %s", self._doubt)
         self._task.report("second timing")
         before, first = self._evidence_builder.evidence.conditions, self._evidence_builder.evidence.timing
         assert first is not None
@@ -157,7 +170,7 @@ class TimingRetries:
         elif isinstance(error, WrongWorkloadError):
             self._evidence_builder.note(timing=None)
         else:
-            log.info("the second timing of %s failed: %s", self._task.job.submission, error, exc_info=error)
+            log.info("the second timing failed: %s", error, exc_info=error)
             self._evidence_builder.note(timing=first, conditions=conditions, workload="")
             self._hold_against(error)
 
@@ -174,7 +187,7 @@ class TimingRetries:
                 self._overflows, take = True, partial(self._time_again, "outliers")
 
     def _time_again(self, without: str) -> TimingEvidence:
-        log.info("%s is timed again without %s", self._task.job.submission, without)
+        log.info("timed again without %s: %s", without, REASONS[without])
         self._task.report("timing again")
         return self._second_timing(takes_over=True)
 
@@ -257,7 +270,7 @@ class TimingRetries:
 
     def _time_by_default(self, error: UnfitProtocolError) -> TimingEvidence:
         """Time by the device's default protocol, with fresh workers, since the requested protocol does not fit."""
-        log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
+        log.info("timed again by the default protocol: %s: %s", self._protocol.name, error)
         self._task.report("timing by default")
         self._fallback = f"{self._protocol.name}: {error}"
         self._protocol = choose(None, self._task.context.device.kind)

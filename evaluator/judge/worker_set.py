@@ -1,5 +1,6 @@
 """The workers of one evaluation, the submission's and the baseline's, from start to end, and their device."""
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +18,8 @@ FREE_SHARE = 0.5
 """With a smaller share of a GPU's memory free, no other submission shares the GPU with this one."""
 NEED_FACTOR = 2
 """A submission shares a GPU only if this many times the minimum memory for judging its problem is free."""
+
+log = logging.getLogger(__name__)
 
 
 class WorkerSet(PreparedWorkers):
@@ -186,6 +189,7 @@ class WorkerSet(PreparedWorkers):
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
         """Replace a worker that found no memory by another one, which loads the submission with exclusive use of the device."""
+        log.info("loaded again with exclusive use of the device: %s", failed.failure)
         failed.end()
         candidate = self._start_candidate()
         with candidate.entering("wait"):

@@ -153,6 +153,7 @@ class WorkloadRuns:
     def _replace(self, failed: WorkerClient) -> WorkerClient:
         """A fresh worker that has loaded the submission, in place of one that ended in a workload."""
         worker_set = self._worker_set
+        log.info("loaded again for the next workload: %s", failed.failure)
         failed.end()
         fresh = worker_set.candidate = worker_set.fork()
         worker_set.launcher.greet(fresh)

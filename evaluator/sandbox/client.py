@@ -10,13 +10,17 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from evaluator.sandbox import log
 from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.view import PROJECT_ROOT
 
 _START_WITHIN_S = 120.0
 _END_WITHIN_S = 5.0
-_PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_TO_START = ("LANG", "TZ", "LD_LIBRARY_PATH")
+"""Variables that an interpreter needs when it starts."""
+_AFTERWARDS = ("PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+"""Variables that the fork server gets over its socket."""
 _SET = {
     # One thread, so that forking is safe; and no CUDA call in the parent, after which CUDA would not start in its children.
     "OMP_NUM_THREADS": "1",
@@ -28,6 +32,15 @@ _SET = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+_START = (
+    "import json, os, socket, sys; channel = socket.socket(fileno={descriptor}); sent = json.loads(channel.recv({bytes})); "
+    "os.environ.update(sent.pop('environment')); sys.path[:0] = sent.pop('path'); "
+    "from evaluator.sandbox.zygote import serve; serve(channel, **sent)"
+)
+"""The fork server's program. Each process that it forks shows its command line and first environment, so these hold no path of the project
+or the user, except what the loader reads: the rest comes over the socket. Such a path is no secret, since a worker's modules name theirs;
+what lies there is not in a worker's view. But what a worker sees should not depend on the place of a clone."""
+_START_BYTES = 1 << 16
 
 
 class Zygote:
@@ -64,17 +77,21 @@ class Zygote:
         if level is None:
             raise SandboxUnavailable("no sandbox level works on this machine; `python -m evaluator.sandbox check` says why")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), level, *modules]
+        command = start_command(theirs.fileno())
         zygote = cls(ours, level)
         with theirs:
+            ours.send(start_message(modules, level, without=env or ()))
             zygote._process = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env=_environment(env or {}),
                 cwd="/",
                 start_new_session=True,
             )
+        assert zygote._process.stderr is not None
+        log.relay(zygote._process.stderr)
         return zygote
 
     def await_ready(self) -> None:
@@ -148,6 +165,23 @@ class Zygote:
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     """Only what Python and CUDA need to start: a program can read the memory that it inherits."""
-    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    search = os.pathsep.join(dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
-    return {**passed, **_SET, "HOME": "/tmp", "PYTHONPATH": search, **extra}
+    return {**_of_this_process(_TO_START), **_SET, "HOME": "/tmp", **extra}
+
+
+def start_command(descriptor: int) -> list[str]:
+    """The command of a fork server whose socket is `descriptor`; it waits for `start_message`."""
+    return [sys.executable, "-P", "-c", _START.format(descriptor=descriptor, bytes=_START_BYTES)]
+
+
+def start_message(modules: Iterable[str], level: Level, without: Iterable[str] = ()) -> bytes:
+    """What a fork server reads first; `without` these variables. Raises SandboxUnavailable if it is too long."""
+    search = dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    environment = _of_this_process(name for name in _AFTERWARDS if name not in without)
+    message = json.dumps({"environment": environment, "path": list(search), "level": level, "modules": list(modules)}).encode()
+    if len(message) > _START_BYTES:
+        raise SandboxUnavailable(f"PATH and PYTHONPATH together are longer than {_START_BYTES >> 10} KiB")
+    return message
+
+
+def _of_this_process(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}

@@ -25,6 +25,17 @@ class SandboxUnavailable(RuntimeError):  # noqa: N818 - it names a state of the 
     """A sandbox level does not work here, or a program's confinement failed or was lost: never the program's own fault."""
 
 
+def preloading(library: str, search: str | None) -> dict[str, str]:
+    """The variables that have the loader preload a library, given LD_LIBRARY_PATH. Blanks separate names in LD_PRELOAD, so a library in a
+    folder with a blank is searched for by name. Raises SandboxUnavailable for a path that the loader can't read at all."""
+    if not set(library) & set(" :;"):
+        return {"LD_PRELOAD": library}
+    folder, _, name = library.rpartition("/")
+    if set(folder) & set(":;"):
+        raise SandboxUnavailable(f"the loader can't preload {library}: set ASSAY_CACHE to a folder without colon and semicolon in its path")
+    return {"LD_PRELOAD": name, "LD_LIBRARY_PATH": f"{folder}:{search}" if search else folder}
+
+
 @dataclass(frozen=True)
 class Program:
     """A program to run and its view. Give either `entry` or `argv`."""

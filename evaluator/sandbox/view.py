@@ -85,8 +85,10 @@ def _standard(program: Program, user: int) -> Iterator[ViewEntry]:
     yield ViewEntry("/etc/group", Kind.TEXT, f"root:x:0:\nworker:x:{user}:\n")
     if Path(_HARDWARE).is_dir():
         yield ViewEntry(_HARDWARE, Kind.READONLY, _HARDWARE)
-    yield ViewEntry("/tmp", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
-    yield ViewEntry("/dev/shm", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
+    for path in (_WORKER_HOME, "/dev/shm"):
+        links, real = _way(path)
+        yield from links
+        yield ViewEntry(real, Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
     for name in _DEVICES:
         yield ViewEntry(f"/dev/{name}", Kind.DEVICE, f"/dev/{name}")
     gpus = "nvidia[0-9]*" if program.gpu_minor is None else f"nvidia{program.gpu_minor}"
@@ -96,15 +98,34 @@ def _standard(program: Program, user: int) -> Iterator[ViewEntry]:
 
 
 def _bound(path: str, kind: Kind) -> Iterator[ViewEntry]:
-    """A host path at its real place, and also at its given name if its last part is a symbolic link."""
+    """A host path, and the links on the way there."""
     if not os.path.exists(path):  # noqa: PTH110
         raise SandboxUnavailable(f"the program needs {path}, which does not exist")
-    real = os.path.realpath(path)
+    links, real = _way(path)
+    yield from links
     yield ViewEntry(real, kind, real)
-    named = Path(path).absolute()
-    literal = str(named.parent.resolve() / named.name)
-    if literal != real:
-        yield ViewEntry(literal, kind, real)
+
+
+def _way(path: str) -> tuple[list[ViewEntry], str]:
+    """Each symbolic link on the way to a host path, and its real place. With the links, any name of a path holds inside too: an environment
+    below a linked home is named by the link's path, and by the real one."""
+    links: list[ViewEntry] = []
+    place, ahead = "/", _parts(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118
+    while ahead:
+        name = ahead.pop()
+        # `place` has no links before this name, so `..` means the same as to the kernel.
+        place = os.path.dirname(place) if name == ".." else os.path.join(place, name)  # noqa: PTH118, PTH120
+        if os.path.islink(place):  # noqa: PTH114
+            text = os.readlink(place)  # noqa: PTH115
+            links.append(ViewEntry(place, Kind.LINK, text))
+            place = "/" if text.startswith("/") else os.path.dirname(place)  # noqa: PTH120
+            ahead += _parts(text)
+    return links, place
+
+
+def _parts(path: str) -> list[str]:
+    """The names in a path, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
 
 
 def _above(entry: ViewEntry, entries: dict[str, ViewEntry]) -> ViewEntry | None:
@@ -113,12 +134,14 @@ def _above(entry: ViewEntry, entries: dict[str, ViewEntry]) -> ViewEntry | None:
 
 
 def _without_covered(entries: dict[str, ViewEntry]) -> list[ViewEntry]:
-    """The entries without those that a read-only entry above already shows."""
+    """The entries without those that an entry above already shows: read-only ones in a read-only folder, and links."""
     kept: dict[str, ViewEntry] = {}
     for entry in sorted(entries.values(), key=lambda entry: entry.depth):
         above = _above(entry, kept)
-        shown = above is not None and above.kind is Kind.READONLY and above.source == above.target
-        if not (shown and entry.kind is Kind.READONLY):
+        showing = above.kind if above is not None and above.source == above.target else None
+        shown = entry.kind is Kind.READONLY and showing is Kind.READONLY
+        shown |= entry.kind is Kind.LINK and showing in (Kind.READONLY, Kind.WRITABLE)
+        if not shown:
             kept[entry.target] = entry
     return list(kept.values())
 

@@ -1,6 +1,4 @@
-"""The sandbox's fork server: imports modules once and forks a supervisor for every request.
-
-    python -m evaluator.sandbox.zygote SOCKET LEVEL MODULE...
+"""The sandbox's fork server: imports modules once and forks a supervisor for every request. `client.py` starts it.
 
 It is trusted, stays single threaded, never touches CUDA, and ends when the other end of its socket is closed everywhere; supervisors and
 their programs end with it.
@@ -16,9 +14,11 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evaluator.sandbox import log
 from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.resources import cgroup
 from evaluator.sandbox.supervisor import Request, supervise
@@ -28,14 +28,13 @@ _MESSAGE_BYTES = 64
 _DESCRIPTORS = 64
 
 
-def main() -> None:
-    """Serve until the socket is closed."""
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    level = Level(sys.argv[2])
+def serve(channel: socket.socket, level: str, modules: Sequence[str]) -> None:
+    """Import `modules`, then serve until the socket is closed."""
+    log.write_lines()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the supervisors
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
     try:
-        for module in sys.argv[3:]:
+        for module in modules:
             importlib.import_module(module)
     except ImportError as error:
         _tell(channel, error=f"{type(error).__name__}: {error}")
@@ -52,7 +51,7 @@ def main() -> None:
             message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
             if not message and not descriptors:
                 return
-            _fork_supervisor(channel, descriptors, level, parents)
+            _fork_supervisor(channel, descriptors, Level(level), parents)
 
 
 def _tell(channel: socket.socket, **answer: Any) -> None:
@@ -70,14 +69,14 @@ def _fork_supervisor(channel: socket.socket, descriptors: list[int], level: Leve
     zygote = os.getpid()
     try:
         if not os.fork():
-            _serve(channel, descriptors, level, parents, zygote)
+            _serve_one(channel, descriptors, level, parents, zygote)
     except OSError:
         _LOG.warning("a request is dropped: no process could be forked", exc_info=True)
     for descriptor in descriptors:
         os.close(descriptor)
 
 
-def _serve(channel: socket.socket, descriptors: list[int], level: Level, parents: cgroup.Parents, zygote: int) -> NoReturn:
+def _serve_one(channel: socket.socket, descriptors: list[int], level: Level, parents: cgroup.Parents, zygote: int) -> NoReturn:
     try:
         channel.close()
         specification, control, stdout, stderr, *given = descriptors
@@ -90,7 +89,3 @@ def _serve(channel: socket.socket, descriptors: list[int], level: Level, parents
         if sys.exc_info()[0] is not None:
             _LOG.error("a request could not be served", exc_info=True)
         os._exit(70)
-
-
-if __name__ == "__main__":
-    main()

@@ -169,6 +169,13 @@ def test_killed_compiler_is_nobodys_fault_and_not_cached(bare: Toolchain, tmp_pa
     assert not list((tmp_path / "cache").glob("builds/*/*"))
 
 
+def test_a_compiler_that_can_not_be_run_is_the_machines_failure(bare: Toolchain, tmp_path: Path) -> None:
+    broken = replace(bare, cxx=Compiler((f"{tmp_path}/no-such-cc",), "1"))
+    evidence = Builder(Cache(tmp_path / "cache"), broken, stock_only=True).build(request()).evidence
+    assert evidence.category is Category.INFRASTRUCTURE_ERROR
+    assert "no-such-cc" in evidence.output
+
+
 def test_unusable_cache_is_an_infrastructure_error(bare: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a folder is needed")
     outcome = Builder(Cache(tmp_path / "cache"), bare).build(request())

@@ -86,5 +86,5 @@ def test_what_a_run_wrote_beside_its_submissions_is_left_out_by_the_next(tmp_pat
     bench.run_apart("double", "--json", "double/results.jsonl")
     again = bench.run_apart("double")
     file = bench.root / "double" / "results.jsonl"
-    assert again.stderr.splitlines()[0] == f"pipeline.py: {file} holds the results of a run, so it is not read as a submission"
+    assert again.stderr.splitlines()[0].endswith(f" command: {file} holds the results of a run, so it is not read as a submission")
     assert [name for name, *_ in bench.rows()] == ["double/unread.py"]

@@ -88,7 +88,7 @@ def test_memory_that_another_submission_has_is_held_against_nobody(
     ends.join()
     other.close()
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert "is judged again, alone" in caplog.text
+    assert "judged again, alone" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
 from evaluator.judge.evaluate import evaluate
@@ -87,6 +90,7 @@ found = {
     "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
     "environment": dict(os.environ),
     "first_environment": open("/proc/self/environ").read(),
+    "arguments": open("/proc/self/cmdline").read().split("\\0")[1:],
     "descriptors": [os.readlink("/proc/self/fd/" + n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)],
     "folders": [path for path in PATHS if os.path.exists(path)],
     "softmaxes": sum(
@@ -98,7 +102,7 @@ return torch.softmax(x, 1)
 """
 
 
-def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> None:
+def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge, context: JudgeContext) -> None:
     project = Path(__file__).parents[2]
     paths = [str(project / name) for name in ("reference", "db", "tests", "submissions", "pipeline.py", "assay.db", ".git")]
     result = judge(forward(SEARCH.strip().replace("PATHS", repr(paths))))
@@ -111,7 +115,8 @@ def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> N
     seeds = {str(round_.seed) for round_ in result.evidence.rounds}
     text = json.dumps(found["environment"]) + found["first_environment"]
     assert not any(seed in text for seed in seeds)
-    assert "assay" not in text.lower()
+    places = {str(place) for place in (project, Path.cwd(), Path.home(), context.builder._cache.root)} - {"/", "/tmp"}
+    assert not [place for place in places if place in text + json.dumps(found["arguments"])]
 
 
 PROBLEM = """
@@ -195,6 +200,23 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return extension.leaky_relu_loop(x)
 '''
+
+
+CAUGHT = (
+    EXTENSION.replace("extension = load", "try:\n    extension = load")
+    .replace('"])\n', '"])\nexcept RuntimeError:\n    extension = None\n')
+    .replace("return extension.leaky_relu_loop(x)", "return torch.nn.functional.leaky_relu(x)")
+)
+"""It goes on without its extension."""
+
+
+@pytest.mark.parametrize("code", [EXTENSION, CAUGHT], ids=["raised", "caught"])
+def test_where_the_cpu_stands_in_a_failing_machine_is_named(judge: Judge, context: JudgeContext, tmp_path: Path, code: str) -> None:
+    broken = replace(Toolchain.find(None), cxx=Compiler(("/no/such/compiler",), "1"))
+    builder = Builder(Cache(tmp_path), broken, context.zygote, stock_only=True)
+    result = judge(code, "leaky_relu", context=replace(context, stands_in=True, builder=builder))
+    assert result.category is Category.INFRASTRUCTURE_ERROR
+    assert "/no/such/compiler" in result.message
 
 
 def check_ok(result: Result) -> None:

@@ -52,6 +52,7 @@ def describe(fds: dict[str, int]) -> None:
             "cwd": str(Path.cwd()),
             "environment": dict(os.environ),
             "first_environment": Path("/proc/self/environ").read_bytes().decode(),
+            "arguments": Path("/proc/self/cmdline").read_bytes().decode().split("\0"),
             "descriptors": sorted(int(name) for name in _names("/proc/self/fd")),
             "processes": _processes(),
             "capabilities": {name: status[name].strip() for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},

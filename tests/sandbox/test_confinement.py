@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox import Exit, Level, Program, Zygote
+from evaluator.sandbox.level_choice import try_level
 from evaluator.sandbox.view import python_paths
-from tests.sandbox.conftest import ENTRIES, SYSTEM_ENTRIES, Runner, runner
+from tests.sandbox.conftest import CONFINED, ENTRIES, SYSTEM_ENTRIES, Runner, runner
 from tests.sandbox.system_entries import DEADLY_X86_64, HARMLESS_X86_64, REFUSED_X86_64
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,36 @@ def test_readonly_paths_are_seen_and_not_written(zygote: Zygote, tmp_path: Path)
     _, found = run("write", [str(tmp_path)], readonly=(str(tmp_path),))
     assert found[str(tmp_path)] in ("OSError", "PermissionError")
     link.unlink()
+
+
+def test_a_path_through_links_holds_inside_by_every_name(zygote: Zygote, tmp_path: Path) -> None:
+    """An environment below a linked home is named by the link's path, and any part of a path may be a link."""
+    real, links = tmp_path / "real", tmp_path / "links"
+    (real / "disk").mkdir(parents=True)
+    links.mkdir()
+    (real / "disk" / "file").write_text("text")
+    (links / "relative").symlink_to("../links/absolute")
+    (links / "absolute").symlink_to(real)
+    (real / "home").symlink_to("disk")
+    _world_readable(tmp_path)
+    _open_way(tmp_path)
+    names = [links / "relative" / "home", links / "absolute" / "home", real / "home", real / "disk"]
+    found = runner(zygote)("look", [f"{name}/file" for name in names], readonly=(str(names[0]), str(names[-1])))[1]
+    assert found == {f"{name}/file": 4 for name in names}
+    assert runner(zygote)("write", [str(names[0])], writable=(str(names[0]),)) == (Exit(0), {str(names[0]): "written"})
+    assert (real / "disk" / "assay-was-here").read_text() == "x"
+
+
+@pytest.mark.parametrize("level", CONFINED)
+def test_what_a_program_starts_with_names_no_folder_of_the_user(level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not try_level(level).available:
+        pytest.skip(try_level(level).reason)
+    for name, more in (("PATH", f":{os.environ['PATH']}"), ("PYTHONPATH", ""), ("CUDA_HOME", ""), ("PWD", "")):
+        monkeypatch.setenv(name, f"{tmp_path}{more}")
+    with Zygote.start((ENTRIES,), level) as own:
+        _, found = runner(own)("describe")
+    started_with = (found["first_environment"], *found["environment"].values(), *found["arguments"][1:])
+    assert not [text for text in started_with if str(tmp_path) in text or str(ROOT) in text]
 
 
 def test_writable_directories_take_files_and_come_back(zygote: Zygote, tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import os
 import select
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
-from tests.command_line import PROJECT
+from evaluator.sandbox.client import start_command, start_message
 from tests.sandbox.conftest import ENTRIES, Runner, runner
 
 
@@ -185,10 +184,11 @@ def test_nothing_is_left_on_the_host(any_zygote: Zygote) -> None:
 @pytest.mark.parametrize("module", ["json", "no_such_module"])
 def test_a_zygote_that_nobody_waits_for_any_more_ends_in_silence(module: str) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.close()
+    with ours:
+        ours.send(start_message([module], Level.NONE))
     with theirs:
-        command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), Level.NONE, module]
-        done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, cwd=PROJECT, timeout=300, check=False)
+        command = start_command(theirs.fileno())
+        done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build.native import compile_native
+from evaluator.engine.warm_parents import RECORDER
 from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
+from tests.command_line import open_to_compilers
 from tests.sandbox.conftest import ENTRIES, Runner
 
 
@@ -52,6 +55,15 @@ def test_descriptors_that_were_not_given_are_closed(run: Runner) -> None:
     _, found = run("describe")
     assert set(found["descriptors"]) <= {0, 1, 2, 3}  # 3 is the listing's own
     assert 2 in found["descriptors"]
+
+
+def test_a_library_in_a_folder_with_a_blank_is_preloaded(any_zygote: Zygote, tmp_path: Path) -> None:
+    library = compile_native(RECORDER, tmp_path / "a b")
+    open_to_compilers(library.parent)
+    with any_zygote.start_program(Program(argv=("cat", "/proc/self/maps"), preload=str(library))) as confined:
+        assert confined.wait(20) == Exit(0)
+        stdout, stderr = confined.output()
+    assert str(library) in stdout and not stderr
 
 
 def test_command_gets_descriptors_from_three_on(any_zygote: Zygote) -> None:

@@ -1,7 +1,6 @@
 """`assay service` accepts submissions over HTTP and judges them; `assay service token …` makes, lists and revokes tokens."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from evaluator.build.header_folders import HeaderFolderError
     from evaluator.build.native import NativeBuildError
     from evaluator.dsl import PluginError
+    from evaluator.log import LogLevelError, show
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
     from evaluator.sandbox import SandboxUnavailable
@@ -36,15 +36,15 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     this = parser(program or PROGRAM)
     use_file(this, arguments, "service")
     options = this.parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
+        show("service", options.verbose)
         if options.command and options.db is None and not Address.parse(DEFAULT_URL).exists:
             return _refuse(NO_DATABASE)
         with Store.open(options.db or DEFAULT_URL) as store:
             return _token(store, options) if options.command else _serve(store, options)
     except HeaderFolderError as error:
         return _refuse(f"--headers: {error}")
-    except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError, PluginError) as error:
+    except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError, PluginError, LogLevelError) as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return 0

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from db import DEFAULT_URL
+from evaluator.log import add_option
 from evaluator.sandbox import Level
 from web.service.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
 from web.service.tokens import Scope
@@ -65,6 +66,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     new.add_argument("--rate", type=_per("min"), metavar="N/min", help="calls per minute and process (default: no limit)")
     tokens.add_parser("list", help="show all tokens, without their secrets")
     tokens.add_parser("revoke", help="make a token invalid").add_argument("id", metavar="ID", help="the token's id")
+    add_option(this)
     return this
 
 

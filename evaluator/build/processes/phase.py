@@ -8,6 +8,7 @@ from typing import Self
 
 from evaluator.build.processes.graph import GraphRun, JobEnd
 from evaluator.build.processes.slots import POLL_S, Slots
+from evaluator.log import waiting
 
 Begin = Callable[[int, float], tuple[GraphRun, float] | None]
 """Starts a graph, given how many of its jobs may run at once and how many seconds it waited. Returns the graph and its deadline on the
@@ -90,17 +91,23 @@ class Phases:
         for phase in self._open:
             phase.give_back()
         self._open = [phase for phase in self._open if not phase.over]
-        for phase in self._open:
-            if phase.waits:
-                phase.start()
-        if all(phase.waits for phase in self._open):
-            time.sleep(POLL_S)
+        if self._start_waiting():
+            with waiting("a slot for a compiler"):
+                while self._start_waiting():
+                    time.sleep(POLL_S)
             self.waited_s += time.monotonic() - began
             return []
         runs = [phase.run for phase in self._open]
         # With other jobs running, only files show that a job has ended, so poll them.
         alone = len(runs) == 1 and runs[0] is not None and runs[0].ends_with_ninja
         return [end for phase in self._open for end in phase.step(float("inf") if alone else POLL_S)]
+
+    def _start_waiting(self) -> bool:
+        """Start the phases that have slots now. Returns whether all still wait."""
+        for phase in self._open:
+            if phase.waits:
+                phase.start()
+        return all(phase.waits for phase in self._open)
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ def failed_build(evidence: Evidence) -> Verdict | None:
     if build is None or build.category is None:
         return None
     blames_build = evidence.exception is None or not _is_unrelated(evidence.exception, build)
-    return Verdict(build.category, _build_message(build)) if blames_build else None
+    return Verdict(build.category, build_message(build)) if blames_build else None
 
 
 def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
@@ -29,7 +29,8 @@ def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
     return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message
 
 
-def _build_message(build: BuildEvidence) -> str:
+def build_message(build: BuildEvidence) -> str:
+    """Why a build failed, in one line."""
     if build.diagnostics:
         return summary(build.diagnostics)
     return build.output.strip().splitlines()[-1][:500] if build.output.strip() else f"extension '{build.name}' was not built"

@@ -1,5 +1,6 @@
 """The jobs of one run, for hosts that may be lost: each is judged, judged again on another host, or given up after MAX_LOSSES."""
 
+import logging
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,8 @@ MAX_LOSSES = 3
 """Hosts that may be lost while judging a submission, before the run gives it up."""
 ALONE_AFTER = 2
 """After this many losses it is judged alone on its host, so that no other submission can cause the last loss."""
+
+log = logging.getLogger(__name__)
 
 
 class JudgingHost(Protocol):
@@ -120,6 +123,7 @@ class JobQueue:
         with self._changed:
             others = self._hosts.keys() - {host.name} - queued.failed_on
         if result.category is Category.INFRASTRUCTURE_ERROR and others and not queued.failed_on:
+            log.info("%s is judged again on another host: %s", queued.job.submission, result.message)
             queued.failed_on.add(host.name)
             self.put_back(queued)
         else:

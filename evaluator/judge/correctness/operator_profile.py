@@ -64,7 +64,7 @@ class OperatorProfile(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """PyTorch keeps its compiler away from `__torch_dispatch__`, and for that imports all of it: 2.5 s of each judge's first evaluation."""
+        """Spare each judge 3 s: to keep its compiler away from `__torch_dispatch__`, PyTorch would import the compiler."""
         return False
 
     @property

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from evaluator.judge.device.device_lock import POLL_S, lock_any, open_all
+from evaluator.log import waiting
 
 STARTS = 2
 """Concurrent starts of CUDA on one machine. The driver starts 2.3 contexts per second one after the other, 4.3 on one GPU with four at
@@ -35,8 +36,9 @@ def cuda_start_turn(device_id: str) -> Iterator[None]:
     over = threading.Timer(TURN_S, _unlock, [turns + timings])
     try:
         until = time.monotonic() + PATIENCE_S
-        while not _have_both(turns, timings) and time.monotonic() < until:
-            time.sleep(POLL_S)
+        with waiting("a turn to start CUDA"):
+            while not _have_both(turns, timings) and time.monotonic() < until:
+                time.sleep(POLL_S)
         over.start()
         yield
     finally:

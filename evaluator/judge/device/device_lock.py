@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from evaluator.log import waiting
+
 PLACES = 2
 """Judges that may prepare for a device while another one has it. A failing submission has it for less time than preparing takes."""
 
@@ -39,8 +41,9 @@ class DeviceLock:
         """Wait for a place in the queue, while another judge may have the device. Call `acquire` soon: all others wait."""
         if self.held or self._place is not None:
             return
-        while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
-            time.sleep(POLL_S)
+        with waiting("a place in the queue for the device"):
+            while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
+                time.sleep(POLL_S)
         self._place = place
 
     def acquire(self) -> None:
@@ -49,7 +52,8 @@ class DeviceLock:
             return
         self.take_place()
         try:
-            fcntl.flock(self._device, fcntl.LOCK_EX)
+            with waiting("the device lock"):
+                fcntl.flock(self._device, fcntl.LOCK_EX)
             self._has_device = self._was_held = True
             self._has_second = lock_any([self._second]) is not None
             self._tell(True)
@@ -62,7 +66,8 @@ class DeviceLock:
             self.release()  # the device's lock comes first, to avoid a deadlock
             self.acquire()
         if not self._has_second:
-            fcntl.flock(self._second, fcntl.LOCK_EX)
+            with waiting("exclusive use of the device"):
+                fcntl.flock(self._second, fcntl.LOCK_EX)
             self._has_second = True
 
     def share(self) -> None:

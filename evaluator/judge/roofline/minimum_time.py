@@ -13,6 +13,7 @@ widens the margin. Without a calibration, they are the highest that a judge of t
 impossible, it measures both again, after it has killed the submission's worker.
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -37,6 +38,8 @@ MARGIN = 1.3
 """Copies reach 85 to 93 % of the memory's peak, matrix products about 80 % of theirs (H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s). So no
 device can be 1.3 times faster than measured."""
 RATED = ("bfloat16", "float16")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ def find_minimum_time(
     floor = minimum_time_of(work, speed)
     if runtime_ms is None or runtime_ms >= floor.floor_ms:
         return floor
+    log.info("the device is measured again: %.4g ms is below the minimum time of %.4g ms", runtime_ms, floor.floor_ms)
     return minimum_time_of(work, higher_peaks(speed, measured_peaks(device)))
 
 

@@ -35,6 +35,10 @@ class NeedsDeviceError(Exception):
     """The submission can't go on without a GPU. Its CUDA sources compile."""
 
 
+class BuilderFailedError(Exception):
+    """A build failed for a reason of the machine, and the submission went on without it."""
+
+
 class Builds(Protocol):
     """Makes a worker's builds: a Builder, or a wrapper of one."""
 

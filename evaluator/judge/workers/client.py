@@ -1,6 +1,7 @@
 """The judge's side of one worker: requests with timeouts, their replies, and all failures of a worker."""
 
 import contextlib
+import logging
 import os
 import secrets
 import select
@@ -30,6 +31,8 @@ GONE_WITHIN_S = 10.0
 """Maximum time for a killed worker to end."""
 EXIT_GRACE_S = 5.0
 """Maximum time for a worker that closed its channel to end."""
+
+log = logging.getLogger(__name__)
 
 
 class WorkerError(Exception):
@@ -225,6 +228,7 @@ class WorkerClient:
         except (ProtocolError, ValidationError) as error:
             self.protocol_error = str(error)[:2000]
             self.confined.kill()
+        log.debug("a worker failed the request %s: %s", kind, self.failure)
         raise WorkerError(self.stage)
 
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
@@ -269,6 +273,7 @@ class WorkerClient:
             raise ProtocolError(f"a reply to request {message.get('seq')!r:.40} instead of {self._sequence}")
         if message.get("kind") == "failed":
             self.exception = read_exception(message, self.stage, self.first_line)
+            log.debug("a worker failed the request %s: %s", kind, self.failure)
             if failed := failed_build(self.exception, self._broker.source):
                 self._broker.note(failed)
             raise WorkerError(self.stage)

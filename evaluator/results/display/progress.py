@@ -131,8 +131,10 @@ class _Bar:
 
     def __init__(self, work: Work, console: Console, after_s: float) -> None:
         self._work, self._console, self._after_s = work, console, after_s
-        # Other output is printed above the bar, but standard output must not be redirected to standard error.
-        self._live = Live(work, console=console, transient=True, redirect_stdout=not console.stderr)
+        # Other output to the terminal is printed above the bar. Standard output must not be redirected to standard error, nor a log's file
+        # to the terminal.
+        takes_stdout, takes_stderr = not console.stderr, sys.stderr.isatty()
+        self._live = Live(work, console=console, transient=True, redirect_stdout=takes_stdout, redirect_stderr=takes_stderr)
         self._over = threading.Event()
         self._changing = threading.Lock()
         self._waiting = threading.Thread(target=self._wait, daemon=True)

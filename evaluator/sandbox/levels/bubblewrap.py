@@ -14,12 +14,14 @@ from pathlib import Path
 
 from evaluator.sandbox import view
 from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR, ChildPlan
-from evaluator.sandbox.program import Program, SandboxUnavailable
+from evaluator.sandbox.program import Program, SandboxUnavailable, preloading
 from evaluator.sandbox.view import Kind, ViewEntry
 
 CODE = "/assay"
 """Where the sandbox's own code is visible inside."""
 _COLD = "import sys; sys.path.insert(0, '{code}'); from evaluator.sandbox.levels.exec_launcher import main; main({report}, {plan})"
+_KEPT_BACK = ("PATH", "PYTHONPATH", "CUDA_HOME", "CUDA_PATH", "LD_PRELOAD")
+"""The fork server's variables that the fresh Python does not get: paths, which the program could read, and preloads for warm entries."""
 _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 
 
@@ -58,8 +60,7 @@ def command(plan: ChildPlan, user: int) -> BwrapCommand:
         *(*arguments, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/tmp", *_preload(plan.program)),
         *("--", sys.executable, "-B", "-c", python),
     )
-    # The fork server's own environment is clean; its search path names invisible folders, and its preloads are for warm entries.
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+    env = {name: value for name, value in os.environ.items() if name not in _KEPT_BACK}
     return BwrapCommand(argv, env, tuple(data))
 
 
@@ -90,7 +91,8 @@ def _arguments(entry: ViewEntry) -> tuple[str, ...]:
 
 
 def _preload(program: Program) -> tuple[str, ...]:
-    return ("--setenv", "LD_PRELOAD", program.preload) if program.preload and program.entry else ()
+    found = preloading(program.preload, os.environ.get("LD_LIBRARY_PATH")) if program.preload and program.entry else {}
+    return tuple(word for name, value in found.items() for word in ("--setenv", name, value))
 
 
 def _search_path() -> list[str]:

@@ -18,7 +18,7 @@ from typing import NoReturn
 from evaluator.sandbox import linux
 from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.limits import apply_rlimits
-from evaluator.sandbox.program import Level, Program
+from evaluator.sandbox.program import Level, Program, preloading
 
 EXITED, FAILED = b"X", b"E"
 """First byte of the report to the supervisor: the program's wait status in decimal, or an error of the sandbox."""
@@ -148,8 +148,10 @@ def run(plan: ChildPlan, report: int) -> NoReturn:
 def _environment(plan: ChildPlan) -> dict[str, str]:
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": plan.home, "TMPDIR": plan.home, "LANG": "C.UTF-8"}
     base["LOGNAME"] = base["USER"] = "worker"  # its user may have no name on this machine, and libraries ask for one
-    preload = {"LD_PRELOAD": plan.program.preload} if plan.program.preload and plan.program.argv else {}
-    return {**base, **preload, **plan.program.env}
+    environment = {**base, **plan.program.env}
+    if plan.program.preload and plan.program.argv:
+        environment |= preloading(plan.program.preload, environment.get("LD_LIBRARY_PATH"))
+    return environment
 
 
 def _execute(program: Program, environment: dict[str, str]) -> NoReturn:

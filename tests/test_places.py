@@ -1,0 +1,153 @@
+"""Clones in folders of any name, with an environment of their own, judge a C++ submission, and leave their own files alone.
+
+The cache, the temporary folder, the problems and the database are in a folder of the same kind. The sandbox shows a part of the paths only,
+and compilers, ninja, shells and sockets each have their own rules for names.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import ninja
+import pytest
+
+from tests.command_line import PROJECT, RUN_S, TILED, Bench, Finished, header_folder
+
+pytestmark = pytest.mark.slow(40)
+
+AT_ONCE = 2
+READONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/probe" 2>/dev/null && exec "$@"'
+"""Root writes everywhere, except on a file system that is read-only: here the clone, for this command."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A clone, and a folder for all else."""
+
+    clone: Path
+    """As the user names it."""
+    bench: Bench
+    before: tuple[str, ...] = ()
+    """Words before the command."""
+
+    def judge(self) -> Finished:
+        """Judge the submission with a cold cache, so that it is compiled."""
+        words = (*self.before, str(self.clone / ".venv" / "bin" / "python"), str(self.clone / "pipeline.py"))
+        temporary = self.bench.root / "tmp"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        variables = {"ASSAY_CACHE": str(self.bench.root / "cache"), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [*words, *self.bench.command("--headers", header_folder(self.bench.root), "--json", "-", "tiled.py")[2:]]
+        done = subprocess.run(
+            command,
+            cwd=self.bench.root,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=RUN_S,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def clone(folder: Path) -> Path:
+    """A copy of the project's files, with an environment whose packages are this one's."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=True).stdout
+    for name in os.fsdecode(listed).split("\0"):
+        if name and (PROJECT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, folder / name)
+    venv.create(folder / ".venv", symlinks=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = folder / ".venv" / "lib" / version / "site-packages"
+    (packages / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    shutil.copy2(Path(ninja.BIN_DIR) / "ninja", folder / ".venv" / "bin")  # the builder runs the environment's own
+    return folder
+
+
+def bench(folder: Path) -> Bench:
+    made = Bench(folder)
+    made.write("tiled.py", f"# problem: double\n{TILED}")
+    return made
+
+
+def named(name: str) -> Callable[[Path], Place]:
+    """A clone in a folder named assay below a folder of this name."""
+    return lambda folder: Place(clone(folder / name / "assay"), bench(folder / name / "else"))
+
+
+def linked(folder: Path) -> Place:
+    """A clone whose path goes through two links, one of them relative, as do the paths of all else."""
+    real = folder / "disk" / "home"
+    clone(real / "assay")
+    (folder / "disk" / "link").symlink_to(real)
+    (folder / "home").symlink_to("disk/link")
+    return Place(folder / "home" / "assay", bench(folder / "home" / "else"))
+
+
+def readonly(folder: Path) -> Place:
+    """A clone that can't be written."""
+    made = clone(folder / "assay")
+    if os.getuid() != 0:
+        for path in (made, *made.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o222)
+        return Place(made, bench(folder / "else"))
+    before = ("unshare", "--mount", "sh", "-c", READONLY, str(made))
+    trial = subprocess.run([*before, "true"], capture_output=True, text=True, check=False)
+    if trial.returncode:
+        pytest.skip(f"root can't make a folder read-only here: {trial.stderr.strip()}")
+    return Place(made, bench(folder / "else"), before)
+
+
+PLACES: dict[str, Callable[[Path], Place]] = {
+    "assay": named("plain"),
+    "a space": named("a b"),
+    "other letters": named("größe_日本"),
+    "links": linked,
+    "a long path": named("/".join(["far"] * 30)),
+    "read-only": readonly,
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(AT_ONCE) as made:
+        yield made
+        made.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def runs(pool: ThreadPoolExecutor, tmp_path_factory: pytest.TempPathFactory) -> dict[str, "Future[tuple[Finished, str]]"]:
+    """The finished run in each place, and what it changed there."""
+
+    def judged(name: str, folder: Path) -> tuple[Finished, str]:
+        place = PLACES[name](folder)
+        before = state(place.clone)
+        finished = place.judge()
+        after = state(place.clone)
+        return finished, " ".join(sorted(str(path) for path, _ in before.items() ^ after.items()))
+
+    return {name: pool.submit(judged, name, tmp_path_factory.mktemp("place")) for name in PLACES}
+
+
+def state(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Every file below a folder, with its size and time."""
+    return {path: (path.lstat().st_size, path.lstat().st_mtime_ns) for path in folder.resolve().rglob("*")}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_submission_is_compiled_and_judged_in_any_place(name: str, runs: dict[str, "Future[tuple[Finished, str]]"]) -> None:
+    finished, changed = runs[name].result()
+    assert finished.code == 0, finished.stdout + finished.stderr
+    (record,) = finished.records
+    assert (record["status"], record["category"]) == ("correct", "ok"), record["message"]
+    assert not changed
