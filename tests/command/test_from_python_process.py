@@ -76,6 +76,6 @@ def test_ctrl_c_leaves_nothing_running(bench: Bench) -> None:
         while len(started := below(process)) < 6 and time.monotonic() < deadline:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=RUN_S)
     assert process.returncode == -signal.SIGINT and stderr.splitlines()[-1] == "KeyboardInterrupt"
     assert_all_end(started)

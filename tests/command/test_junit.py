@@ -152,9 +152,9 @@ def test_a_run_of_right_submissions_does_not_fail(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_a_file_of_what_was_done(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for number in range(12):
-        bench.write(f"double/s{number:02}.py", submission(before=f"time.sleep(0.01)  # {number}"))
+        bench.write(f"double/s{number:02}.py", submission(before=f"time.sleep({1000 if number == 11 else 0.01})  # {number}"))
     bench.write("out.xml", "of an earlier run")
-    with bench.start("double", "--json", "-", "--junit", "out.xml", "--fail-on", "any") as process:
+    with bench.start("double", "--json", "-", "--junit", "out.xml", "--fail-on", "any", "--timeout", "900") as process:
         assert process.stdout is not None
         first = [process.stdout.readline() for _ in range(2)]
         assert (tmp_path / "out.xml").read_text() == "of an earlier run"

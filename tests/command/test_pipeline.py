@@ -86,6 +86,7 @@ def test_a_folder_of_headers_is_for_submissions_once_it_is_named(bench: Bench) -
 # --help
 
 
+@pytest.mark.quiet  # a time; that nothing heavy is imported, which makes it quick, is tested below
 def test_help_answers_within_half_a_second() -> None:
     took_s = []
     for _ in range(5):

@@ -14,7 +14,7 @@ from tests.command_line import PROJECT, RUN_S
 
 LINKED = ("pipeline.py", "submissions", "tests", "benchmarks")
 """Parts of the project that commands name, and only read."""
-READY_S = 120
+READY_S = 420
 """Seconds until a server answers; a busy machine takes a while to import PyTorch."""
 _PORTS = {"8300": ("serve", "web"), "8400": ("service", "web.service")}
 """The ports that the documents give, and the commands whose servers listen there."""

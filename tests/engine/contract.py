@@ -86,7 +86,7 @@ def test_an_iterator_that_raises_is_heard_of(engine: Engine) -> None:
 
     with pytest.raises(OSError, match="the folder is gone"):
         list(results_of(engine, jobs()))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while engine.in_flight and time.monotonic() < deadline:
         time.sleep(0.05)  # another thread ends what it has begun
     assert engine.in_flight == []
@@ -118,7 +118,7 @@ def test_a_run_that_is_broken_off_draws_no_more(engine: Engine) -> None:
     broken.close()
     results = run(engine, [QUICK, QUICK])
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
-    assert len(drawn) < 8
+    assert len(drawn) <= 4 * 4  # what may be in flight, and as many again that arrived together
 
 
 def test_no_more_are_drawn_than_the_judges_and_the_reader_can_do_with(engine: Engine) -> None:
@@ -131,7 +131,7 @@ def test_no_more_are_drawn_than_the_judges_and_the_reader_can_do_with(engine: En
 
     arrivals = engine.run_together(jobs(), unheard)
     first = next(arrivals)
-    before, deadline = -1, time.monotonic() + 60
+    before, deadline = -1, time.monotonic() + 300
     while len(drawn) != before and time.monotonic() < deadline:
         before = len(drawn)
         time.sleep(2)  # nothing is taken meanwhile

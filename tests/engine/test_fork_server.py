@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.command.test_pipeline_ending import assert_all_end, below
-from tests.command_line import PROJECT
+from tests.command_line import PROJECT, RUN_S
 
 pytestmark = pytest.mark.slow(20)
 
@@ -83,7 +83,7 @@ def run(folder: Path, text: str) -> "subprocess.CompletedProcess[str]":
     script = folder / "script.py"
     script.write_text(text, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.run([sys.executable, script], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, script], cwd=folder, env=environment, capture_output=True, text=True, timeout=RUN_S)
 
 
 def test_a_script_without_a_guard_runs_once_and_keeps_its_own_fork_server(tmp_path: Path) -> None:

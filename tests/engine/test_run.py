@@ -88,7 +88,7 @@ def test_no_more_are_drawn_than_may_be_in_flight() -> None:
     assert drawn[0] is not None
     run.finish(drawn[0][0], judged(drawn[0][1]))
     assert next(delivered(run))[0].submission == "a"
-    thread.join(10)
+    thread.join(300)
     assert len(third) == 1 and names(run) == ["b", "c"]
 
 
@@ -99,7 +99,7 @@ def test_the_end_is_heard_of_by_who_waits_for_room() -> None:
     thread = threading.Thread(target=lambda: drawn.append(run.draw()))
     thread.start()
     run.end()
-    thread.join(10)
+    thread.join(300)
     assert drawn == [None]
 
 

@@ -1,6 +1,7 @@
 """Submissions judged on the CPU from end to end, each in its sandbox: right ones, and what they are judged with."""
 
 import json
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -178,17 +179,12 @@ def test_the_baseline_is_readied_when_a_round_has_been_passed(
 
 LEAKY = extension("for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? x[i] : x[i] * 0.01f;")
 LEAKY += forward("return run(torch.empty_like(x), x)")
-
-
-CAUGHT = (
-    EXTENSION.replace("extension = load", "try:\n    extension = load")
-    .replace('"])\n', '"])\nexcept RuntimeError:\n    extension = None\n')
-    .replace("return extension.leaky_relu_loop(x)", "return torch.nn.functional.leaky_relu(x)")
-)
+CAUGHT = re.sub("^(.*load_inline.*)$", r"try:\n    \1\nexcept RuntimeError:\n    pass", LEAKY, flags=re.MULTILINE)
+CAUGHT = CAUGHT.replace("return run(torch.empty_like(x), x)", "return torch.nn.functional.leaky_relu(x)")
 """It goes on without its extension."""
 
 
-@pytest.mark.parametrize("code", [EXTENSION, CAUGHT], ids=["raised", "caught"])
+@pytest.mark.parametrize("code", [LEAKY, CAUGHT], ids=["raised", "caught"])
 def test_where_the_cpu_stands_in_a_failing_machine_is_named(judge: Judge, context: JudgeContext, tmp_path: Path, code: str) -> None:
     broken = replace(Toolchain.find(None), cxx=Compiler(("/no/such/compiler",), "1"))
     builder = Builder(Cache(tmp_path), broken, context.zygote, stock_only=True)

@@ -66,7 +66,7 @@ def runner(zygote: Zygote) -> Runner:
         env = {"ARG": json.dumps(argument), **fields.pop("env", {})}
         program = Program(entry=entry if ":" in entry else f"{ENTRIES}:{entry}", env=env, limits=limits or Limits(), **fields)
         with zygote.start_program(program) as confined:
-            ended = confined.wait(30)
+            ended = confined.wait(300)
             stdout, stderr = confined.output()
             assert ended is not None, f"{entry} did not end: {stderr}"
         try:

@@ -122,7 +122,7 @@ def known_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def search(context: JudgeContext, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
     """What the searcher found, and how much of each kind it looked at."""
-    result: Result = evaluate(context, make_job(code, "marked", 240.0, problem), lambda _: None)
+    result: Result = evaluate(context, make_job(code, "marked", 900.0, problem), lambda _: None)
     exception = result.evidence.exception
     assert exception is not None and exception.type == "FoundError", result.model_dump_json()
     *found, looked = exception.message.splitlines()

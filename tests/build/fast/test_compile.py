@@ -122,6 +122,6 @@ def test_cuda_sources_of_which_nothing_is_known_are_left_to_nvcc(toolchain: Tool
 
 @pytest.mark.parametrize("text", [" " * 50_000 + "x", "/**/" * 20_000 + "x", "/*" * 20_000, '"' * 50_001, "\\\n" * 50_000])
 def test_hostile_texts_take_no_time_to_read(text: str, machine: Toolchain, tmp_path: Path) -> None:
-    start = time.monotonic()
+    start = time.process_time()  # other programs do not count
     attempt(machine, tmp_path, "main.cpp", text)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5

@@ -79,13 +79,13 @@ def test_nobody_waits_for_a_precompiled_header_that_is_being_made(warm: Path, ma
 
     def slow(argv: tuple[str, ...], folder: Path) -> CommandResult:
         entered.set()
-        release.wait(20)
+        release.wait(300)
         return CommandResult(1, timed_out=False, output="enough")
 
     maker = shared_headers(warm, machine)
     thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow), kwargs={"at_once": True})
     thread.start()
-    assert entered.wait(20)
+    assert entered.wait(300)
     assert shared_headers(warm, machine).binding(False, ("-O1",), refuse, at_once=True) is None
     release.set()
     thread.join()

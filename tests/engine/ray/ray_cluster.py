@@ -69,7 +69,7 @@ class SmallCluster:
         ray = str(Path(sys.executable).with_name("ray"))
         named = ("--address", self.address, "--node-id", node_id)
         why = ("--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "maintenance")
-        subprocess.run([ray, "drain-node", *named, *why], check=True, capture_output=True, timeout=60)
+        subprocess.run([ray, "drain-node", *named, *why], check=True, capture_output=True, timeout=300)
 
     def forget(self, node_id: str) -> None:
         """It has ended by itself."""

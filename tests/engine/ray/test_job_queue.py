@@ -73,7 +73,7 @@ def test_what_was_lost_with_its_host_is_taken_by_another_that_has_waited_for_it(
     waiting.join(0.2)
     assert waiting.is_alive()  # the last job is out, and may come back
     queue.lost(queued, loss(host))
-    waiting.join(10)
+    waiting.join(300)
     assert found == [queued] and [each.host for each in queued.losses] == ["one"]
 
 
@@ -135,7 +135,7 @@ def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
     waiting.join(0.2)
     assert waiting.is_alive()
     queue.leave(other)
-    waiting.join(10)
+    waiting.join(300)
     assert found == [queued]
 
 
@@ -145,5 +145,5 @@ def test_a_closed_host_takes_nothing_and_the_end_is_heard_of() -> None:
     taken(queue, host)
     waiting, found = taking(queue, other)
     queue.end()
-    waiting.join(10)
+    waiting.join(300)
     assert found == [None] and queue.over

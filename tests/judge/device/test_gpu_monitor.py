@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evaluator.judge.device import cpu_contention as crowding_module
+from evaluator.judge.device import gpu_monitor
 from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
 from evaluator.judge.device.gpu_monitor import LOOK_EVERY_S, MOST_LOOKS, GpuMonitor, watch_of
 from evaluator.judge.device.nvml import Nvml
@@ -24,36 +26,56 @@ def watching(library: StandIn, count_others: Callable[[list[int] | None], int | 
     return GpuMonitor(Nvml.open(UUID, library), count_others)
 
 
+class Clock:
+    """Seconds that pass for the monitor when a test says so."""
+
+    now_s = 0.0
+
+    def spend(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(gpu_monitor, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    return clock
+
+
 def in_turn(*values: int) -> Callable[[], int]:
     """A function that returns these, then the last for ever."""
     following = itertools.chain(values, itertools.repeat(values[-1]))
     return lambda: next(following)
 
 
-def test_a_timing_has_a_state_before_during_and_after_it() -> None:
+def test_a_timing_has_a_state_before_during_and_after_it(clock: Clock) -> None:
     watch = watching(StandIn())
     with watch.timing("timing"):
         watch.look()
-        time.sleep(LOOK_EVERY_S * 1.2)
+        clock.spend(LOOK_EVERY_S * 1.5)
         watch.look()
         watch.look()
-    assert [state.stage for state in watch.states] == ["before timing", "timing", "after timing"]
-    moments = [state.at_s for state in watch.states]
-    assert moments[0] == pytest.approx(0, abs=0.05)
-    assert moments[1] is not None and moments[1] >= LOOK_EVERY_S
+        clock.spend(LOOK_EVERY_S)
+    states = [(state.stage, state.at_s) for state in watch.states]
+    assert states == [("before timing", 0), ("timing", round(LOOK_EVERY_S * 1.5, 6)), ("after timing", round(LOOK_EVERY_S * 2.5, 6))]
 
 
-def test_looking_takes_no_more_than_its_share_of_the_time() -> None:
+def test_looking_takes_no_more_than_its_share_of_the_time(clock: Clock) -> None:
     def slow() -> int:
-        time.sleep(0.02)
+        clock.spend(0.02)
         return 0
 
     watch = watching(StandIn(reasons=slow))
+    looks = []
     with watch.timing("timing"):
-        start = time.monotonic()
-        while time.monotonic() - start < 0.35:
+        for _ in range(2):
+            clock.spend(0.39)
             watch.look()
-    assert len(watch.states) == 2, "the next look is due after 20 times what the first has taken"
+            looks.append(len(watch.states))
+            clock.spend(0.02)
+            watch.look()
+            looks.append(len(watch.states))
+    assert looks == [1, 2, 2, 3], "the next look is due after 20 times what the last has taken"
 
 
 def test_there_is_an_end_to_looking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,30 +97,30 @@ def test_there_is_an_end_to_looking(monkeypatch: pytest.MonkeyPatch) -> None:
         ((0x80, 0x8), "hw_slowdown, hw_power_brake_slowdown"),
     ],
 )
-def test_only_what_is_wrong_counts_as_throttled(reasons: tuple[int, ...], throttled: str) -> None:
+def test_only_what_is_wrong_counts_as_throttled(reasons: tuple[int, ...], throttled: str, clock: Clock) -> None:
     watch = watching(StandIn(reasons=in_turn(*reasons)))
     with watch.timing("timing"):
-        time.sleep(LOOK_EVERY_S)
+        clock.spend(LOOK_EVERY_S)
         watch.look()
     conditions = watch.conditions()
     assert (conditions.shared, conditions.throttled) == (False, throttled)
     assert conditions.disturbed is bool(throttled)
 
 
-def test_a_clock_lowered_between_two_readings_is_counted_and_a_moment_of_it_is_not() -> None:
+def test_a_clock_lowered_between_two_readings_is_counted_and_a_moment_of_it_is_not(clock: Clock) -> None:
     for lowered_ns, throttled in ((50_000_000, "hw_thermal_slowdown"), (100_000, "")):
         counts = in_turn(1_000_000_000, 1_000_000_000 + lowered_ns)
         watch = watching(StandIn(lowered_ns=lambda counts=counts: {270: counts()}))  # type: ignore[misc]
         with watch.timing("timing"):
-            time.sleep(0.1)
+            clock.spend(0.1)
         assert watch.conditions().throttled == throttled
 
 
-def test_company_is_seen_where_one_reading_shows_it() -> None:
+def test_company_is_seen_where_one_reading_shows_it(clock: Clock) -> None:
     company = in_turn(0, 2, 0)
     watch = watching(StandIn(), lambda _: company())
     with watch.timing("timing"):
-        time.sleep(LOOK_EVERY_S)
+        clock.spend(LOOK_EVERY_S)
         watch.look()
     assert watch.conditions().shared is True and watch.conditions().disturbed
 
@@ -188,15 +210,15 @@ def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_n
         shares = []
         for workers in ([worker.pid], [], [2**22 + 1]):
             crowding = CpuContention(workers)
-            time.sleep(0.5)
+            time.sleep(2)  # of which even a busy machine keeps it waiting for little
             shares.append(crowding.share())
         worker.kill()
     assert shares[0] is not None and shares[0] > 0.5
     assert all(share is not None and share < 0.2 for share in shares[1:])
 
 
-@pytest.mark.usefixtures("crowd")
-def test_of_a_moment_nothing_is_known() -> None:
+def test_of_a_moment_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowding_module, "LEAST_S", 600.0)
     assert CpuContention().share() is None
 
 

@@ -67,7 +67,7 @@ def test_what_is_below_a_judge_is_no_stranger_and_what_is_not_is_one() -> None:
 
 def test_a_sibling_is_a_stranger_until_it_judges() -> None:
     """Started by a process above this one's, as another user's program would be, it has no judge above it."""
-    code = "import os, sys, time; pid = os.fork(); print(pid, flush=True) if pid else time.sleep(60)"
+    code = "import os, sys, time; pid = os.fork(); print(pid, flush=True) if pid else time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as shell:
         assert shell.stdout is not None
         orphan = int(shell.stdout.readline())

@@ -116,7 +116,7 @@ def test_a_calibration_is_taken_where_it_has_the_ceiling_and_what_it_lacks_is_me
 def test_a_result_on_the_processor_has_its_shares(judge: Judge) -> None:
     result = judge("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, a, b):\n        return a @ b\n", problem="matmul")
     found = result.evidence.light
-    assert found is not None and found.bound == "arithmetic" and found.declared
+    assert found is not None and found.declared
     assert result.runtime_ms is not None and result.baseline_ms is not None
     assert result.speed_of_light == pytest.approx(found.light_ms / result.runtime_ms)
     assert result.baseline_speed_of_light == pytest.approx(found.light_ms / result.baseline_ms)

@@ -16,7 +16,7 @@ def test_memory_of_what_is_below_a_process_is_counted() -> None:
             kept = bytearray(64 << 20)
             kept[::4096] = b"x" * len(kept[::4096])
             os.write(ready_end, b".")
-        time.sleep(60)
+        time.sleep(600)
     try:
         os.read(ready, 1)
         (grandchild,) = process_tree.descendants(child)
@@ -39,13 +39,13 @@ def test_what_comes_below_a_process_is_found_whoever_its_parent_is_by_then() -> 
         if not os.fork():
             if not os.fork():
                 os.write(ready_end, b".")
-                time.sleep(60)
+                time.sleep(600)
             os._exit(0)
         os.wait()
         os.write(ready_end, b".")
-        time.sleep(60)
+        time.sleep(600)
     lineage, above = process_tree.Lineage(child), process_tree.Lineage(os.getpid())
-    beside = subprocess.Popen(["sleep", "60"])
+    beside = subprocess.Popen(["sleep", "600"])
     try:
         assert lineage.look() == set() and {child, beside.pid} <= above.look()
         os.write(ask, b".")
