@@ -107,7 +107,7 @@ def cover(options: argparse.Namespace) -> int:
         stored.unlink(missing_ok=True)
     spread = f"-n {options.jobs} --dist loadfile --no-loadscope-reorder".split()
     chosen = ["-m", "not gpu and not slow" if options.quick else "not gpu"]
-    command = [*"-m pytest -q -p benchmarks.mutants.hooks".split(), *spread, *coverage_options(options.coverage), *chosen]
+    command = [*["-m", "pytest", "-q", "-p", "benchmarks.mutants.hooks"], *spread, *coverage_options(options.coverage), *chosen]
     environment = os.environ | {LOG: str(options.durations.absolute())}
     code = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=False).returncode
     return 0 if code == 1 else code  # a test that fails covers lines too
