@@ -27,7 +27,7 @@ JUDGE := $(RUN) pipeline.py --timeout 5
 # A file is one worker's, since its tests share what is expensive; files begin in the order of tests/conftest.py, the longest first.
 TESTS := $(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -rfER
 
-.PHONY: help demo demo-all test gpu-test lint types format check clean
+.PHONY: help demo demo-all test gpu-test lint types format check mutants clean
 
 help:
 	@echo "make demo      judge a dozen shipped submissions, print the leaderboard"
@@ -37,6 +37,7 @@ help:
 	@echo "make lint      ruff: rules and format        make format  apply the format"
 	@echo "make types     mypy"
 	@echo "make check     lint, types and all tests that need no GPU"
+	@echo "make mutants   how many small errors in the judge the tests notice (hours)"
 	@echo "make clean     remove .venv and what tools cache here; assay.db stays"
 
 # Exit code 1 says that a submission was not evaluated, which the demo shows on purpose.
@@ -78,6 +79,12 @@ check: export ASSAY_SCREENSHOTS ?= $(CURDIR)/screenshots
 check: lint types
 	$(TESTS)
 
+# Figures for docs/benchmarks.md, and no part of the checks.
+mutants: $(VENV)/installed-mutants
+	$(RUN) -m pytest -q tests/benchmarks/test_mutants.py
+	$(RUN) -m benchmarks.mutants cover --jobs $(TEST_JOBS)
+	$(RUN) -m benchmarks.mutants run --jobs $(TEST_JOBS) --json mutants/results.json
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build screenshots *.egg-info
 
@@ -98,3 +105,9 @@ $(VENV)/installed-dev: constraints.txt pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install -c constraints.txt setuptools
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev$(if $(EXTRA),$(COMMA)$(EXTRA))]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-mutants: constraints.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) with what the mutants need ..."
+	@$(PIP) install -c constraints.txt setuptools
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,mutants$(if $(EXTRA),$(COMMA)$(EXTRA))]'
+	@touch $@ $(VENV)/installed-dev $(VENV)/installed
