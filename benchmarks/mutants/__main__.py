@@ -38,6 +38,8 @@ from benchmarks.mutants.sample import Mutant, sample
 from benchmarks.mutants.tree_copy import Copy
 from tests.shipped import ROOT
 
+ALL = "not gpu and not quiet and not nightly"
+QUICK = f"{ALL} and not slow"
 SETS = ("quick", "all")
 SLACK_FACTOR, SLACK_S = 5, 60.0
 """A try may take so many times as long as its tests did, and so much longer."""
@@ -105,9 +107,8 @@ def cover(options: argparse.Namespace) -> int:
     for stored in (options.coverage, options.durations):
         stored.parent.mkdir(parents=True, exist_ok=True)
         stored.unlink(missing_ok=True)
-    spread = f"-n {options.jobs} --dist loadfile --no-loadscope-reorder".split()
-    chosen = ["-m", "not gpu and not slow" if options.quick else "not gpu"]
-    command = [*["-m", "pytest", "-q", "-p", "benchmarks.mutants.hooks"], *spread, *coverage_options(options.coverage), *chosen]
+    spread = f"-m pytest -q -p benchmarks.mutants.hooks -n {options.jobs} --dist loadfile --no-loadscope-reorder".split()
+    command = [*spread, *coverage_options(options.coverage), "-m", QUICK if options.quick else ALL]
     environment = os.environ | {LOG: str(options.durations.absolute())}
     code = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=False).returncode
     return 0 if code == 1 else code  # a test that fails covers lines too

@@ -13,13 +13,12 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import (
     WARM_ENVIRONMENT,
     WARM_UP_MODULE,
-    WORKER_MODULE,
     EarlyStart,
     launch_zygote,
     recorder_for,
     start_judges_parent,
 )
-from evaluator.sandbox import Level
+from evaluator.sandbox import Level, Zygote
 from tests.judge.conftest import own_cpu
 
 
@@ -27,7 +26,7 @@ def zygotes() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess):  # an earlier test's has ended meanwhile
-            if WORKER_MODULE in child.cmdline():
+            if "evaluator.sandbox.zygote" in " ".join(child.cmdline()):
                 found.append(child)
     return found
 
@@ -82,10 +81,11 @@ def test_launches_are_recorded_on_a_gpu_only(tmp_path: Path) -> None:
     assert recorder is not None and Path(recorder).is_relative_to(tmp_path)
 
 
-def test_vector_functions_are_chosen_before_a_worker_or_a_judge_is_forked() -> None:
-    with launch_zygote(Level.NONE, None) as zygote:
-        zygote.await_ready()  # it has imported what its command line names
-        assert WARM_UP_MODULE in psutil.Process(zygote.pid).cmdline()
+def test_vector_functions_are_chosen_before_a_worker_or_a_judge_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+    monkeypatch.setattr(Zygote, "launch", lambda modules, *_: imported.extend(modules))
+    launch_zygote(Level.NONE, None)
+    assert WARM_UP_MODULE in imported
     start_judges_parent()
     with CONTEXT.Pool(1) as pool:
         assert pool.apply(eval, (f"{WARM_UP_MODULE!r} in __import__('sys').modules",))

@@ -114,7 +114,6 @@ SPOILED: dict[str, Spoil] = {
     "every_other": lambda right, last, call: right if call % 2 else last,
     "one_in_eight": lambda right, last, call: last if call % 8 else right,
     "without_last_row": without_last_row,
-    "in_half_precision": lambda right, *_: right.astype(numpy.float16).astype(numpy.float32),
 }
 """What timed calls return."""
 

@@ -134,7 +134,6 @@ LIGHT = [
     ("every_other", "timed", Category.CACHED_OUTPUT, ""),
     ("one_in_eight", "timed", Category.CACHED_OUTPUT, ""),
     ("without_last_row", "timed", Category.CACHED_OUTPUT, ""),
-    ("in_half_precision", "timed", Category.PRECISION_LOSS, "wrong in a call before the timed ones"),
 ]
 
 
