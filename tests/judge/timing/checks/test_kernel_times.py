@@ -40,6 +40,7 @@ def recorded(context: JudgeContext, hook: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_calls_and_their_time_are_noted(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.KERNELS_S", 60.0)
     with recorded(context, CLAIMS.replace("CLAIM", "1.5"), monkeypatch) as (bursts, timed):
         timed.worker.launches = None
         bursts.time_kernels(timed)

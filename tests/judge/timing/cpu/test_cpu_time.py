@@ -81,15 +81,15 @@ def test_who_waits_uses_nothing_and_is_left_soon() -> None:
 )
 def test_all_that_works_counts(code: str) -> None:
     with running(code) as pid:
-        assert CpuTime(pid).after_answer_ms(0.3) > 10
+        assert CpuTime(pid).after_answer_ms(1.0) > 5
 
 
 def test_what_is_used_while_inputs_arrive() -> None:
     with running(WORKS) as pid:
         cpu_time = CpuTime(pid)
         with cpu_time.arriving() as used_ms:
-            time.sleep(0.3)
-        assert 10 < used_ms[0] < 1000
+            time.sleep(1.0)
+        assert used_ms[0] > 5
 
 
 def test_what_is_over_before_anybody_looks_counts_from_the_answer_on() -> None:
