@@ -16,6 +16,8 @@ from tests.shipped import ROOT
 
 pytest.importorskip("cosmic_ray")
 pytest.importorskip("coverage")
+
+pytestmark = pytest.mark.nightly
 SOURCE = '''"""A module of 1 + 1 lines."""
 
 from __future__ import annotations

@@ -131,8 +131,9 @@ def test_a_settled_result_is_known_as_long_as_its_job_is_in_flight() -> None:
     run = Run(iter(JOBS))
     first, second = run.draw(), run.draw()
     assert first is not None and second is not None
-    run.settle(first[0], judged(first[1]))
-    assert run.settled(first[1]) == judged(first[1]) and run.settled(second[1]) is None
+    result = judged(first[1])
+    run.settle(first[0], result)
+    assert run.settled(first[1]) == result and run.settled(second[1]) is None
     run.end()
     assert run.settled(first[1]) is not None
     assert run.land(first[0]) is first[1] and run.settled(first[1]) is None
