@@ -133,8 +133,8 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
 @pytest.mark.parametrize(
     ("before", "after", "calls", "category"),
     [
-        (4e-5, 7e-5, 8, Category.NO_CUSTOM_KERNEL),
-        (4e-5, 7e-5, 1, Category.PRECISION_LOSS),
+        (4e-5, 6e-5, 8, Category.NO_CUSTOM_KERNEL),
+        (4e-5, 6e-5, 1, Category.PRECISION_LOSS),
         (4e-5, 2e-4, 1, Category.CACHED_OUTPUT),
         (0.0, 7e-5, 1, Category.CACHED_OUTPUT),
     ],
@@ -142,8 +142,8 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
 )
 def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, calls: int, category: Category) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. That is no cached output. If it always
-    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and about three quarters of
-    the number."""
+    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and 0.75 to 0.97 times the
+    number: each 6e-5 is beyond the tolerance, and within twice the largest error of the rounds."""
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
