@@ -31,6 +31,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("evaluator"), "level", logging.NOTSET)
 
 
+@pytest.mark.slow(15)
 @pytest.mark.parametrize("words", [("-vv",), ()])
 def test_a_rerun_and_a_wait_in_a_judge_are_shown_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

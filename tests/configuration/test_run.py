@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
 FILE = """\
@@ -22,6 +24,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_S)
 
 
+@pytest.mark.slow(15)
 def test_a_run_says_what_holds_from_which_file_and_reads_none_beside_submissions(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     file = bench.write("pyproject.toml", FILE)

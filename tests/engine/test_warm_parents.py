@@ -53,6 +53,7 @@ def test_a_device_that_is_not_there_is_left_to_whoever_asks_for_it() -> None:
         assert early.take() is None
 
 
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("level", [None, Level.NONE])
 def test_an_engine_uses_what_was_started_early(tmp_path: Path, level: Level | None) -> None:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path, level=level)

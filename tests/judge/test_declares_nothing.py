@@ -9,6 +9,8 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 from tests.judge.sources import copied, extension
 
+pytestmark = pytest.mark.slow(40)
+
 IMPORTS = "import torch\nfrom torch import nn\n"
 SIZES = "rows = 64\ncolumns = 200\n"
 ENDS = "\n\ndef get_inputs():\n    return [{drawn}]\n\ndef get_init_inputs():\n    return []\n"

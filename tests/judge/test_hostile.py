@@ -147,6 +147,14 @@ CONFINED = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Spare `open_descriptors` a look at all that was there before."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="module")
 def light(context: JudgeContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Result]]:
     """Judges a submission to `PROBLEM` with light workers, of which only the first line counts, in a hurry."""

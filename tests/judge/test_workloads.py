@@ -16,6 +16,8 @@ from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 from tests.judge.conftest import Judge
 from tests.judge.sources import extension, forward
 
+pytestmark = pytest.mark.slow(35)
+
 PROBLEM = """
 import torch
 from torch import nn

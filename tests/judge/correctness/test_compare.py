@@ -93,6 +93,7 @@ def test_the_problems_factor_is_on_the_tolerance() -> None:
     assert compared(candidate, oracle, factor=2.0)[0] is None
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_trivial_answers_never_pass_for_tiny_outputs(rows: bool, dtype: torch.dtype) -> None:

@@ -53,6 +53,7 @@ def trivial(found: ProblemCheck) -> set[str]:
     return {finding.answer for finding in found.findings}
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize(("name", "path"), discover([]).items())
 def test_shipped_problems_are_admitted(name: str, path: Path) -> None:
     found = check_case(load(path).instance("small"), CPU)

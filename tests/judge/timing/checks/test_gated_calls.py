@@ -31,6 +31,9 @@ from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.sources import forward
 from tests.judge.timing.test_timed_worker import started
 
+FLUSH_BYTES = 1 << 20
+"""What a flush writes here: 32 MiB for each call take most of these tests' time."""
+
 HONEST = forward("return x + 1")
 HOOKED = """
 import sys, time
@@ -41,7 +44,7 @@ NO_FLUSH = HOOKED + "timing.flush = lambda state, order: None\n"
 FLUSHED_AHEAD = f"""{HOOKED}
 def ahead(state, request, descriptors, inputs=handlers["inputs"]):
     for mapping in state.mappings._mappings.values():
-        if len(mapping.bytes) >= 32 << 20: mapping.bytes.fill_(7)
+        if len(mapping.bytes) >= {FLUSH_BYTES}: mapping.bytes.fill_(7)
     return inputs(state, request, descriptors)
 handlers["inputs"], timing.flush = ahead, lambda state, order: None
 """
@@ -64,6 +67,11 @@ def long(state, request, descriptors, time=handlers["time"]):
     return {{"ms": 60_000.0, **time(state, request, descriptors)}}
 handlers["time"] = long
 """
+
+
+@pytest.fixture(autouse=True)
+def _small_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.timing.gpu.l2_flush.LEAST_FLUSH_BYTES", FLUSH_BYTES)
 
 
 class WrongError(Exception):

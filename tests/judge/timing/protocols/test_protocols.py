@@ -20,6 +20,9 @@ from evaluator.results.protocol_names import DEFAULTS, DESCRIPTIONS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
 
+FLUSH_BYTES = 1 << 20
+"""What a flush writes here: 32 MiB for each call take most of these tests' time."""
+
 HOOKED = """
 import sys, time, torch
 handlers = sys.modules["evaluator.worker.server"].HANDLERS
@@ -43,6 +46,11 @@ class ModelNew(torch.nn.Module):
         return x + 1
 """
 """Events of a clock that passes only where it is said: what a block is, and what is made of it, needs no device and no quiet machine."""
+
+
+@pytest.fixture(autouse=True)
+def _small_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.timing.gpu.l2_flush.LEAST_FLUSH_BYTES", FLUSH_BYTES)
 
 
 def test_each_kind_of_device_has_a_default_of_its_own_kind() -> None:
