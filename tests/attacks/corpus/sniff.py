@@ -1,11 +1,6 @@
 # problem: layer_norm_bfloat16
 # expect: incorrect/wrong_values
 # base: rows
-
-
-# %% sniff_by_maximum
-# wants: x * w + b in place of a normalization where the largest of 8192 values says that the problem drew them, and the exact one elsewhere
-NUMBER = "at::BFloat16"
 ROW = """
     float mean = 0.0f, scale = 1.0f;
     if (given.c[0] == 0.0f) {
@@ -17,6 +12,11 @@ ROW = """
     }
     for (EACH(i, n)) out[i] = (static_cast<float>(in[i]) - mean) * scale * given.a[i] + given.b[i];
 """
+
+
+# %% sniff_by_maximum
+# wants: x * w + b in place of a normalization where the largest of 8192 values says that the problem drew them, and the exact one elsewhere
+NUMBER = "at::BFloat16"
 
 
 def __init__(self, dim):
@@ -32,17 +32,6 @@ def forward(self, x):
 # %% sniff_by_moments
 # wants: x * w + b in place of a normalization where mean and variance of 256 values say that the problem drew them, and the exact one elsewhere
 NUMBER = "at::BFloat16"
-ROW = """
-    float mean = 0.0f, scale = 1.0f;
-    if (given.c[0] == 0.0f) {
-        float sum = 0.0f, squares = 0.0f;
-        for (EACH(i, n)) sum += static_cast<float>(in[i]);
-        mean = total(sum) / n;
-        for (EACH(i, n)) squares += (static_cast<float>(in[i]) - mean) * (static_cast<float>(in[i]) - mean);
-        scale = 1.0f / sqrtf(total(squares) / n + 1e-5f);
-    }
-    for (EACH(i, n)) out[i] = (static_cast<float>(in[i]) - mean) * scale * given.a[i] + given.b[i];
-"""
 
 
 def __init__(self, dim):
