@@ -165,7 +165,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("twice", twice, "twice"); }
 
 @pytest.mark.build
 def test_failure_in_the_sandbox_is_the_sources_own(zygote: Zygote, machine: Toolchain, warm: Path) -> None:
-    text = """#include <pybind11/pybind11.h>
+    text = """#include <torch/extension.h>
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 m.def("thrice", thrice, "thrice");
 }
@@ -173,7 +173,7 @@ m.def("thrice", thrice, "thrice");
     request = BuildRequest.model_validate({"name": "adder", "sources": [{"name": "main.cpp", "text": text}]})
     outcome = Builder(Cache(warm), machine, zygote).build(request)
     assert (outcome.evidence.category, outcome.object_fd) == (Category.MISSING_BINDING, None), outcome.evidence.output
-    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("lean, proof: undeclared name", False)]
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("lean+precompiled, proof: undeclared name", False)]
 
 
 @pytest.mark.build

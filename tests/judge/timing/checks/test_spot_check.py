@@ -205,7 +205,8 @@ def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outlie
 )
 def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(judge: Judge, always: bool, category: Category) -> None:
     narrow = "x.abs().max() > 9.0" if always else "large"
-    result = judge(forward(f"{LARGE}return torch.softmax(x.half() if {narrow} else x, 1).float()"), problem_text=DRAWN_SOFTMAX)
+    rounding = "(1 + 0.002 * (1 - 2 * (torch.arange(x.shape[1]) % 2)))"  # an error that no draw makes gross, or too small to be seen
+    result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * ({rounding} if {narrow} else 1.0)"), problem_text=DRAWN_SOFTMAX)
     assert result.category is category, result.message
 
 
