@@ -21,8 +21,8 @@ from tests.command_line import PROJECT, RUN_S, Bench, submission
 
 pytestmark = pytest.mark.slow(180)
 
-SUBMISSIONS = 12
-SHARED = 6
+SUBMISSIONS = 6
+SHARED = 3
 """Submissions that two runs judge at once."""
 GONE_WITHIN_S = 120.0
 
@@ -99,7 +99,7 @@ def judged_once(bench: Bench) -> None:
 
 def test_after_kill_9_the_same_command_finishes_the_work(bench: Bench) -> None:
     with unfinished(bench) as process:
-        reported = first_results(process, 3)
+        reported = first_results(process, 2)
         started = at_work(process)
         process.kill()
     assert process.returncode == -signal.SIGKILL
@@ -133,7 +133,7 @@ def test_an_interrupted_run_says_what_was_left_and_the_next_one_judges_it(bench:
 def test_an_interrupted_run_counts_what_it_skipped_once(bench: Bench) -> None:
     assert bench.run("double/s00.py", "double/s01.py").code == 0
     with bench.start("double", "--json", "-") as process:
-        first_results(process, 8)  # all are drawn by then
+        first_results(process, 3)  # all are drawn by then
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=RUN_S)
     with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:

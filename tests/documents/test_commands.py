@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow(200)
 
 ELSEWHERE = {"quickstart.md": "tests/test_quickstart.py", "ray.md": "tests/documents/test_ray_commands.py"}
 """Documents whose commands another file runs."""
+LONG = {"docs/benchmarks.md", "CONTRIBUTING.md"}
+"""Documents with commands of the benchmarks."""
 SERVERS = re.compile(r"(assay (serve|service)|python -m web)( --\S+ \S+)*")
 SERVICE = ("assay service", "assay service token new --author ada")
 BEFORE = {
@@ -231,7 +233,7 @@ def installs(command: str) -> None:
 ON_CPU, ON_GPU = of_documents(needs_gpu=False), of_documents(needs_gpu=True)
 
 
-@pytest.mark.parametrize("document", ON_CPU)
+@pytest.mark.parametrize("document", [pytest.param(name, marks=pytest.mark.nightly if name in LONG else ()) for name in ON_CPU])
 def test_the_commands_of(document: str, scene: Scene) -> None:
     follow(scene, ON_CPU[document])
 

@@ -184,6 +184,7 @@ def test_a_host_that_was_lost_between_two_runs_is_no_fault_of_anybody(engine: Ra
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
 
+@pytest.mark.nightly
 def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayEngine) -> None:
     both(engine)
     taken: list[str] = []
@@ -204,6 +205,7 @@ def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayE
     assert {results[name].category for name in ("1.py", "2.py")} == {Category.WRONG_SHAPE}
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_lost_costs_no_result_and_another_takes_its_place(engine: RayEngine, small: SmallCluster) -> None:
     both(engine)
     lost: list[str] = []
@@ -247,6 +249,7 @@ def is_alive(node_id: str) -> bool:
     return any(node["Alive"] for node in ray.nodes() if node["NodeID"] == node_id)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_drained_ends_what_it_has_begun_takes_no_more_and_leaves(engine: RayEngine, small: SmallCluster) -> None:
     both(engine)
     # Builds that lie there must not keep it: Ray spreads these over both.
@@ -274,6 +277,7 @@ def test_a_node_that_is_drained_ends_what_it_has_begun_takes_no_more_and_leaves(
     assert {host.facts.node for host in both(engine)} == set(small.nodes) and joined in small.nodes
 
 
+@pytest.mark.nightly
 def test_a_run_whose_nodes_are_all_drained_goes_on_on_one_that_joins(engine: RayEngine, small: SmallCluster) -> None:
     both(engine)
     before = list(small.nodes)
@@ -370,6 +374,7 @@ def hosts() -> set[psutil.Process]:
     return found
 
 
+@pytest.mark.nightly
 def test_an_interrupted_run_leaves_its_rows_and_no_process_and_the_next_one_goes_on(small: SmallCluster, bench: Bench) -> None:
     before = hosts()
     last = f"double/s{SUBMISSIONS - 1}.py"
