@@ -12,11 +12,10 @@ from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import overflow
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
 from evaluator.judge.correctness.inputs.round_inputs import OWN
-from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
+from evaluator.judge.correctness.rounding import explained_by_rounding
 from evaluator.judge.correctness.tolerance import is_exact
-from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, RoundEvidence
@@ -74,10 +73,9 @@ def judge_values(
             return Judgement(None, "", tuple(comparison.figures().model_copy(update=of_reference) for comparison in comparisons))
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
     measure(oracle, arguments, candidate, comparisons)
-    for number, comparison in enumerate(comparisons):
-        exact = is_exact(candidate[number].dtype)
-        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed(), by_line=oracle.sorts):
-            comparison.excuse()
+    wrong = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
+    for number in explained_by_rounding(oracle, arguments, candidate, comparisons) if wrong else ():
+        comparisons[number].excuse()
     located = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
     if located and (gross or not brief):
         for number, piece in oracle.pieces(arguments, candidate):

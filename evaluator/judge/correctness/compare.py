@@ -15,17 +15,20 @@ from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (
     GROSS_ERROR,
+    REFERENCE_SHARE,
     UNCERTAIN_ELEMENTS,
     UNCERTAIN_ERROR,
     UNCERTAIN_SHARE,
     accepts_zeros,
     allowed_error,
-    allowed_exact_error,
+    base_tolerance,
     has_row_scale,
     is_exact,
+    is_float8,
     is_informative,
     is_informative_exact,
     is_precision_loss,
+    precision,
 )
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, WrongElement
@@ -47,6 +50,19 @@ class OutputPiece:
     candidate: torch.Tensor
     reference: torch.Tensor
     oracle: torch.Tensor
+    rounded_to: torch.dtype | None = None
+    """The narrowest type to which the reference rounded a value on the way here."""
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """The elements of an output that the comparison calls wrong: numbers of the elements in row-major order, all of shape (n,)."""
+
+    positions: torch.Tensor
+    values: torch.Tensor
+    """In float64, or int64 where compared exactly."""
+    allowed: torch.Tensor
+    """How far each may be from a right value."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +96,17 @@ class Comparison:
         """The largest gross error beyond the tolerance, after `locate`; None unless only gross errors decide."""
         self._max_error = self._reference_error = 0.0
         self._squared_error = self._squared_oracle = 0.0
+        self._usual_error = 0.0
+        """The largest error of the reference within the base tolerance."""
+        self._unusual = 0
+        """Number of its errors beyond that."""
         self._wrong = self._beyond = self._nonfinite_mismatch = self._reference_mismatch = self._far = 0
         self.unwritten = 0
         """Wrong elements that consist of the byte that free memory was filled with, where that is known."""
-        self._slips = self._reference_slips = 0
-        """Number of exact elements that equal neither the oracle's nor the reference's; and of the reference's unlike the oracle's."""
+        self._reference_slips = 0
+        """Number of exact elements of the reference's that are unlike the oracle's."""
+        self._precision = dtype
+        """The type whose tolerance counts."""
         self._excused = False
         self._description = ErrorDescription(self._shape, dtype)
         self._fit = FactorFit()
@@ -92,16 +114,21 @@ class Comparison:
         self._worst: tuple[float, WrongElement] | None = None
 
     @property
+    def elements(self) -> int:
+        """Number of the output's elements; real and imaginary parts are elements of their own."""
+        return self._shape.numel()
+
+    @property
     def informative(self) -> bool:
         """Whether the reference itself is accurate enough here to judge others by."""
         if is_exact(self._dtype):
             return is_informative_exact(self._reference_slips, self._shape.numel())
-        return is_informative(self._dtype, self._reference_error, self._rules.terms) and self._reference_mismatch == 0
+        return is_informative(self._precision, self._reference_error, self._rules.terms) and self._reference_mismatch == 0
 
     @property
     def accepts_zeros(self) -> bool:
         """Whether the reference errs so much at an element that zeros pass."""
-        return not is_exact(self._dtype) and accepts_zeros(self._dtype, self._reference_error)
+        return not is_exact(self._dtype) and accepts_zeros(self._precision, self._reference_error)
 
     @property
     def is_uncertain(self) -> bool:
@@ -114,8 +141,18 @@ class Comparison:
         if self._excused:
             return self._max_error
         if is_exact(self._dtype):
-            return allowed_exact_error(self._slips, self._reference_slips, self._reference_error, self._shape.numel())
-        return self._rules.factor * allowed_error(self._dtype, self._reference_error, self._rules.terms)
+            return 0.0
+        return self._rules.factor * allowed_error(self._precision, self._error_that_counts, self._rules.terms)
+
+    @property
+    def _base(self) -> float:
+        return 0.0 if is_exact(self._dtype) else base_tolerance(self._precision, self._rules.terms)
+
+    @property
+    def _error_that_counts(self) -> float:
+        """The reference's largest error; not that of a few elements which hang on a rounding."""
+        few = self._unusual < REFERENCE_SHARE * self._shape.numel()
+        return self._usual_error if few else self._reference_error
 
     @property
     def max_error(self) -> float:
@@ -137,7 +174,7 @@ class Comparison:
         return not self.needs_location or (self._gross_error is not None and self._wrong == 0)
 
     def excuse(self) -> None:
-        """Let the output pass: its differences depend on less than the inputs' precision."""
+        """Let the output pass: rounding explains its differences."""
         self._excused = True
 
     @property
@@ -175,6 +212,7 @@ class Comparison:
 
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
+        self._precision = precision(self._precision, piece.rounded_to)
         if self._measure_fused(piece):
             return
         for _, candidate, reference, oracle, scale in self._chunks(piece):
@@ -182,8 +220,10 @@ class Comparison:
             error = self._candidate_errors(candidate, reference, oracle, scale)
             self._max_error = max(self._max_error, float(error.max()))
             self._reference_error = max(self._reference_error, _largest_finite(reference_error))
+            usual = reference_error <= self._base
+            self._usual_error = max(self._usual_error, float(torch.where(usual, reference_error, 0.0).max()))
+            self._unusual += usual.numel() - int(usual.sum())
             if is_exact(self._dtype):
-                self._slips += int(error.count_nonzero())
                 self._reference_slips += int(reference_error.count_nonzero())
             self._reference_mismatch += int(reference_error.isinf().sum())
             self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
@@ -197,15 +237,33 @@ class Comparison:
         candidate, reference, oracle = self._parts(piece)
         scale = self._sums.rms if self._sums else None
         measured = compare_cuda.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1, scale)
-        if measured is None:
+        if measured is None or measured.largest_reference_error > self._base or measured.infinite_reference_errors:
             return False
         self._max_error = max(self._max_error, measured.largest_error)
         self._reference_error = max(self._reference_error, measured.largest_reference_error)
-        self._reference_mismatch += measured.infinite_reference_errors
+        self._usual_error = max(self._usual_error, measured.largest_reference_error)
         self._nonfinite_mismatch += measured.nonfinite_mismatches
         self._squared_error += measured.squared_error
         self._squared_oracle += measured.squared_oracle
         return True
+
+    def doubts(self, piece: OutputPiece) -> Doubts:
+        """The wrong elements of a piece, after all pieces were measured."""
+        sums = self._gross_sums(piece)
+        positions, values, allowed = [], [], []
+        for start, candidate, reference, oracle, scale in self._chunks(piece):
+            wrong = self._candidate_errors(candidate, reference, oracle, scale).flatten() > self.tolerance
+            limit = self.tolerance * (oracle.abs() + scale)
+            if self._is_gross:
+                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
+                centre = self._centre(sums, oracle)
+                limit = torch.maximum(limit, GROSS_ERROR * ((oracle - centre.mean).abs() + centre.spread))
+            limit = torch.where(limit.isfinite(), limit, 0.0)
+            found = wrong.nonzero().flatten()
+            positions.append(found + start)
+            values.append(candidate.flatten()[found])
+            allowed.append(limit.expand_as(candidate).flatten()[found].double())
+        return Doubts(torch.cat(positions), torch.cat(values), torch.cat(allowed))
 
     def locate(self, piece: OutputPiece, *, counts_only: bool = False, pattern: int | None = None) -> None:
         """Count the wrong elements of a piece. Unless counts_only, also note their pattern, their likeness, the first ones and the worst:
@@ -250,18 +308,19 @@ class Comparison:
 
     def _gross_errors(self, sums: Sums, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
         """The gross error of each element, flat. `beyond` marks elements beyond the tolerance."""
-        if self._by_row:
-            centre = row_centre(oracle)
-        elif self._shape.numel() == 1:
-            centre = Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is compared with its own size
-        else:
-            centre = Centre(torch.full_like(oracle[:1, :1], sums.mean), torch.full_like(oracle[:1, :1], sums.spread))
-        error = gross_errors(candidate, oracle, centre).flatten()
+        error = gross_errors(candidate, oracle, self._centre(sums, oracle)).flatten()
         if self._rules.may_overflow:
             error = torch.where(candidate.isfinite().flatten(), error, 0.0)
         largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
         self._gross_error = max(self._gross_error or 0.0, largest)
         return error
+
+    def _centre(self, sums: Sums, oracle: torch.Tensor) -> Centre:
+        if self._by_row:
+            return row_centre(oracle)
+        if self._shape.numel() == 1:
+            return Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is compared with its own size
+        return Centre(torch.full_like(oracle[:1, :1], sums.mean), torch.full_like(oracle[:1, :1], sums.spread))
 
     def _element(self, start: int, position: int, candidate: torch.Tensor, oracle: torch.Tensor) -> WrongElement:
         value, expected = (float(tensor.flatten()[position]) for tensor in (candidate, oracle))
@@ -326,6 +385,8 @@ class Comparison:
             whole = rms(parts[2])
         for row in range(0, parts[0].shape[0], rows):
             candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
+            if is_float8(self._dtype):
+                oracle = oracle.to(self._dtype).to(kind)
             scale = finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
             yield first + row * row_elements, candidate, reference, oracle, scale
 

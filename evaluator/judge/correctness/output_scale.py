@@ -71,6 +71,11 @@ def energy(tensor: torch.Tensor) -> float:
     return float(finite(tensor.double()).square().sum())
 
 
+def isfinite(tensor: torch.Tensor) -> torch.Tensor:
+    """Whether each element is neither NaN nor infinite, for FP8 too."""
+    return (tensor.float() if tensor.dtype.is_floating_point and tensor.itemsize == 1 else tensor).isfinite()
+
+
 def finite(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor with NaN and infinities replaced by zeros."""
-    return torch.where(tensor.isfinite(), tensor, 0.0)
+    return torch.where(isfinite(tensor), tensor, 0.0)

@@ -1,10 +1,11 @@
-"""The reference, run in its own dtype for the expected output, and in float64 (the oracle) for the right one.
+"""The reference, run in its own dtypes for the expected output, and with float64 values (the oracle, `wide.py`) for the right one.
 
 If rows are independent, both run in chunks of rows, and only one chunk of each exists at a time. A problem may declare this. If it does
 not, and the whole exceeds the device's memory, the judge tests it: the output for a slice of the inputs must be the slice of the output.
 """
 
 import copy
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -13,15 +14,15 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import OutputPiece
+from evaluator.judge.correctness.monte_carlo import possible
 from evaluator.judge.correctness.operator_profile import profile
-from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS
+from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, isfinite
 from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
-from evaluator.judge.correctness.tolerance import has_row_scale
+from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
+from evaluator.judge.correctness.wide import MISSING, WideModel, WideOutput, narrower, wide
 from evaluator.worker.structure import tensors_of
-
-WIDE = (torch.float64, torch.float32)
-"""Types that the oracle tries, widest first. Some operators do not support float64."""
+log = logging.getLogger(__name__)
 
 
 class ReferenceFailedError(Exception):
@@ -33,12 +34,12 @@ class BaselineFailedError(Exception):
 
 
 class Oracle:
-    """A reference model on the judge's device, and its copy in a wider type."""
+    """A reference model on the judge's device, and its wide copy."""
 
     def __init__(self, model: torch.nn.Module, rows_independent: bool) -> None:
         self._model = model
         self._rows_independent = rows_independent
-        self._wide: torch.nn.Module | None = None
+        self._wide: WideModel | None = None
         self._carriers: frozenset[int] | None = None
         """Numbers of the input tensors with the output's rows; None before slices were tried."""
         self.terms = 1
@@ -50,7 +51,8 @@ class Oracle:
         self._changes_inputs = False
         """Whether a call changes its arguments, as observed in a call. If so, it gets copies."""
         self.dtype: torch.dtype | None = None
-        """The oracle's dtype; None before its first run."""
+        """The oracle's dtype: float64, or float32 where the reference does not run with float64 values; None before its first run."""
+        self._in_float64: torch.nn.Module | None = None
 
     @property
     def model(self) -> torch.nn.Module:
@@ -59,8 +61,10 @@ class Oracle:
 
     @property
     def wide_model(self) -> torch.nn.Module | None:
-        """The reference in the oracle's dtype; None before its first run."""
-        return self._wide
+        """The reference's parameters and buffers in float64, for whoever describes an error; None before the oracle's first run."""
+        if self._in_float64 is None and self.dtype is not None:
+            self._in_float64 = copy.deepcopy(self._model).to(torch.float64)
+        return self._in_float64
 
     def observe(self, inputs: Sequence[Any]) -> Any:
         """Run the reference, note how it computes, and return its output. It may change these inputs. Raises ReferenceFailedError."""
@@ -83,30 +87,44 @@ class Oracle:
         inputs: Sequence[Any],
         candidate: Sequence[torch.Tensor],
         reference: Sequence[torch.Tensor] | None = None,
-        nudge: torch.Generator | None = None,
         *,
         by_reference: bool = False,
     ) -> Iterator[tuple[int, OutputPiece]]:
         """Pieces of every output, each with the number of its output.
 
         `candidate` and `reference` are the outputs' tensors in order. Without `reference` the model runs. Outputs with a scale for each row
-        come in chunks of rows. So do all others if the whole does not fit; then `is_sliced` is true. `nudge` moves inputs by less than
-        their dtype's rounding. by_reference: the reference's output takes the place of the oracle, which does not run. Raises
-        ReferenceFailedError.
+        come in chunks of rows. So do all others if the whole does not fit; then `is_sliced` is true. by_reference: the
+        reference's output takes the place of the oracle, which does not run. Raises ReferenceFailedError.
         """
-        late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        late: dict[int, list[OutputPiece]] = {}
         for rows, chunk in self._chunks(inputs, candidate):
             known = self._outputs(chunk) if reference is None else [_part(tensor, rows) for tensor in reference]
-            wide = [widened(tensor, torch.float64) for tensor in known] if by_reference else self._run(chunk, nudge)
-            for number, (oracle, expected) in enumerate(zip(wide, known, strict=True)):
+            right = [WideOutput(wide(tensor)) for tensor in known] if by_reference else self._run(chunk)
+            for number, (oracle, expected) in enumerate(zip(right, known, strict=True)):
+                values = oracle.values if bool(isfinite(expected).all()) else _within(oracle.values, expected.dtype)
+                piece = OutputPiece(rows.start if rows else 0, _part(candidate[number], rows), expected, values, oracle.rounded_to)
                 if self._carriers or has_row_scale(candidate[number].shape, self._rows_independent):
-                    start = rows.start if rows else 0
-                    yield number, OutputPiece(start, _part(candidate[number], rows), expected, oracle)
+                    yield number, piece
                 else:
-                    late.setdefault(number, []).append((expected, oracle))
-        for number, parts in late.items():
-            expected, oracle = parts[0] if len(parts) == 1 else (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-            yield number, OutputPiece(0, candidate[number], expected, oracle)
+                    late.setdefault(number, []).append(piece)
+        for number, pieces in late.items():
+            yield number, pieces[0] if len(pieces) == 1 else joined(pieces, candidate[number])
+
+    def possible(
+        self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows: torch.Tensor, generator: torch.Generator
+    ) -> tuple[list[torch.Tensor], torch.Tensor | None]:
+        """Output tensors that the reference could give if its operators rounded otherwise: of these rows alone, and these rows, if they
+        can be computed alone; else of all, and None. Raises ReferenceFailedError."""
+        can_select = common_rows(inputs, outputs) is not None if self._rows_independent else self.is_sliced(inputs, outputs)
+        try:
+            if can_select:
+                carriers = self._carriers if self._carriers else None
+                return possible(self._model, sliced_inputs(inputs, rows, carriers), generator), rows
+            return possible(self._model, [mapped(value, torch.clone) for value in inputs], generator), None
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
 
     def is_sliced(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
         """Whether pieces are slices although rows are not declared independent. Tries slices if the whole would not fit.
@@ -124,7 +142,7 @@ class Oracle:
     ) -> Iterator[tuple[int, torch.Tensor]]:
         """The oracle's part of every piece; by_reference: the reference's. Raises ReferenceFailedError."""
         for _, chunk in self._chunks(inputs, outputs):
-            yield from enumerate(self._outputs(chunk) if by_reference else self._run(chunk))
+            yield from enumerate(self._outputs(chunk) if by_reference else [output.values for output in self._run(chunk)])
 
     def _own(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """The inputs, or copies if a call would change them."""
@@ -145,21 +163,20 @@ class Oracle:
             rows = slice(start, min(start + step, count))
             yield rows, sliced_inputs(inputs, rows, self._carriers) if sliced else [mapped(value, itemgetter(rows)) for value in inputs]
 
-    def _run(self, inputs: Sequence[Any], nudge: torch.Generator | None = None) -> list[torch.Tensor]:
-        failure: Exception | None = None
-        for dtype in WIDE if self.dtype is None else (self.dtype,):
-            model = self._wide if self._wide is not None else copy.deepcopy(self._model).to(dtype)
+    def _run(self, inputs: Sequence[Any]) -> list[WideOutput]:
+        if self.dtype is not torch.float32:
+            self._wide = self._wide or WideModel(self._model)
             try:
-                with torch.no_grad():
-                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in self._own(inputs)]))]
+                outputs = self._wide(inputs)
             except torch.OutOfMemoryError:
                 raise  # a RuntimeError, but no missing operator: a submission's memory use must not choose the oracle's type
-            except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
-                failure = error
-                continue
-            self._wide, self.dtype = model, dtype
-            return outputs
-        raise ReferenceFailedError(f"the reference does not run in a wider type: {failure}")
+            except MISSING as error:
+                log.info("the reference does not run with float64 values: %s", error)
+                self._wide, self.dtype = None, torch.float32
+            else:
+                self.dtype = torch.float64
+                return outputs
+        return [WideOutput(wide(tensor)) for tensor in self._outputs(inputs)]
 
 
 @dataclass(frozen=True)
@@ -171,30 +188,25 @@ class Reference:
     oracle: Oracle
 
 
-def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None) -> Any:
-    """Convert floating-point tensors to a wider type. `nudge` moves them by up to half a unit in the last place."""
-
-    def widen(tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        wide = tensor.to(dtype)
-        if nudge is None:
-            return wide
-        wide = wide.clone(memory_format=torch.contiguous_format) if wide is tensor else wide.contiguous()
-        for part in torch.split(wide.view(-1), CHUNK_ELEMENTS):
-            moves = torch.rand(part.shape, dtype=dtype, device=part.device, generator=nudge).sub_(0.5)
-            part.add_(moves.mul_(_units(part, torch.finfo(tensor.dtype).eps)))
-        return wide
-
-    return mapped(value, widen)
+def widened(value: Any, dtype: torch.dtype) -> Any:
+    """Convert floating-point tensors to a wider type."""
+    return mapped(value, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
 
 
-def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
-    """The unit in the last place of each value, in a type with this eps. A zero gets that of the smallest other value."""
-    exponents = torch.frexp(wide).exponent
-    others = exponents[wide != 0]
-    exponents = torch.where(wide == 0, others.min() if len(others) else 1, exponents)
-    return torch.exp2(exponents.to(wide.dtype)).mul_(eps / 2)
+def joined(pieces: Sequence[OutputPiece], candidate: torch.Tensor) -> OutputPiece:
+    """Pieces of all rows as one. `candidate` is the whole output."""
+    rounded_to: torch.dtype | None = None
+    for piece in pieces:
+        rounded_to = narrower(rounded_to, piece.rounded_to)
+    return OutputPiece(0, candidate, torch.cat([each.reference for each in pieces]), torch.cat([each.oracle for each in pieces]), rounded_to)
+
+
+def _within(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The oracle with what exceeds this dtype's range as infinite as it is there."""
+    if is_exact(dtype):
+        return oracle
+    rounded = oracle.to(dtype).to(oracle.dtype)
+    return torch.where(isfinite(rounded), oracle, rounded)
 
 
 def _versions(inputs: Sequence[Any]) -> list[int]:

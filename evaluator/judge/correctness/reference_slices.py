@@ -48,12 +48,12 @@ def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[in
     return frozenset()
 
 
-def sliced_inputs(inputs: Sequence[Any], rows: slice, carriers: Collection[int] | None) -> list[Any]:
-    """The inputs, with only these rows of the carriers."""
+def sliced_inputs(inputs: Sequence[Any], rows: slice | torch.Tensor, carriers: Collection[int] | None) -> list[Any]:
+    """The inputs, with only these rows of the carriers; of all tensors if `carriers` is None."""
     numbered = iter(range(len(list(tensors_of(list(inputs))))))
 
     def part(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor[rows] if next(numbered) in (carriers or ()) else tensor
+        return tensor[rows] if carriers is None or next(numbered) in carriers else tensor
 
     return [mapped(value, part) for value in inputs]
 

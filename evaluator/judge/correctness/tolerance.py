@@ -8,11 +8,11 @@ precision it is limited, so that the next narrower type does not pass.
 If inputs were changed in a way that the problem's author did not foresee, only a gross error decides: it also exceeds GROSS_ERROR times the
 spread of the right values. Another order of a sum, TF32 and formulas with cancellation err by less.
 
-Integers and booleans must equal the oracle's. Some depend on rounding: a number just below a whole one, two nearly equal values. There
-the reference in the submission's dtype may differ from the oracle (a slip), and both are right. Another submission rounds in another order,
-and slips at other elements. So a small multiple of the reference's slips may differ, by no more than the reference's do. If the reference
-never slips, no submission may. If it slips often, only its own slips are excused.
-`evaluator.judge.correctness.integer_ties` excuses further elements that depend on less than the inputs' precision.
+Integers and booleans must equal the oracle's, or the reference's. Elements beyond this are in doubt, and
+`evaluator.judge.correctness.monte_carlo` decides whether rounding explains them.
+
+If the reference rounds to half precision on its way to an output, that type's tolerance is the output's: honest answers may keep more
+digits there. A rounding to FP8 is a quantisation: its values are few, and rounding otherwise changes few of them.
 """
 
 import math
@@ -28,6 +28,8 @@ LONG_SUM_LIMIT = 2e-4
 """Limit of the tolerance for long sums: products with 10 bits of mantissa err by about this much and more."""
 GROSS_ERROR = 3e-2
 """An error above this share of |oracle - mean| + spread is gross. TF32 errs by about 1e-3, a constant output by one half and more."""
+FLOAT8_SHARE = 0.25
+"""FP8 outputs are compared by this share of a unit, so that every other value of a large element is in doubt."""
 REFERENCE_FACTOR = 8.0
 """An answer's error may be this many times the reference's in the same dtype."""
 HALF_PRECISION_LIMIT = {torch.float16: 5.0, torch.bfloat16: 4.0}
@@ -35,6 +37,9 @@ HALF_PRECISION_LIMIT = {torch.float16: 5.0, torch.bfloat16: 4.0}
 the largest of millions of errors, each of a few roundings, is about 1.5 base tolerances. Then the reference was not lucky, and eight times
 that is the error of rounding to eight bits. If the reference errs by 0.7 base tolerances, honest attention with rounded scores errs by up
 to 17 (20 are allowed, by its factor of 4). Rounding to the next narrower type errs by 21 and more."""
+REFERENCE_SHARE = 1e-2
+"""If the reference errs by more than the base tolerance at a smaller share of the elements, these hang on a rounding, and say nothing of
+others: `monte_carlo` does."""
 LEAST_REFERENCE_FACTOR = 2.0
 """An answer's error may always be this many times the reference's: its largest error is one of as many roundings."""
 PRECISION_LOSS_BOUND = 1e-2
@@ -50,8 +55,6 @@ UNCERTAIN_SHARE, UNCERTAIN_ELEMENTS = 0.05, 16
 Gates that choose some of many depend on rounding at fewer elements, unless bfloat16 chooses among tens; lone numbers do by chance."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many base tolerances is too inaccurate to judge by."""
-SLIP_FACTOR = 4
-"""Number of exact elements that may differ, for each in which the reference in the same dtype differs from the oracle."""
 UNINFORMATIVE_SHARE = 1e-3
 """A reference that differs from the oracle in a larger share of its exact elements is too inaccurate to judge by."""
 MIN_ROW_ELEMENTS = 16
@@ -63,16 +66,29 @@ def is_exact(dtype: torch.dtype) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex)
 
 
+def is_float8(dtype: torch.dtype) -> bool:
+    """Whether it is a floating-point type of eight bits."""
+    return dtype.is_floating_point and dtype.itemsize == 1
+
+
 def has_row_scale(shape: torch.Size, rows_independent: bool) -> bool:
     """Whether an output of this shape is judged on each row's own scale."""
     return rows_independent and len(shape) > 1 and shape[1:].numel() >= MIN_ROW_ELEMENTS
+
+
+def precision(dtype: torch.dtype, rounded_to: torch.dtype | None) -> torch.dtype:
+    """The type whose tolerance an output has: its own, or the half precision to which a value on its way was rounded."""
+    if rounded_to not in HALF_PRECISION_LIMIT or is_exact(dtype) or is_float8(dtype):
+        return dtype
+    real = dtype.to_real() if dtype.is_complex else dtype
+    return max(real, rounded_to, key=lambda each: torch.finfo(each).eps)
 
 
 def base_tolerance(dtype: torch.dtype, terms: int = 1) -> float:
     """The base tolerance of this dtype, for sums of this many terms."""
     if dtype.is_complex:
         dtype = dtype.to_real()
-    base = BASE_TOLERANCE[dtype] if dtype in BASE_TOLERANCE else 2 * torch.finfo(dtype).eps
+    base = BASE_TOLERANCE[dtype] if dtype in BASE_TOLERANCE else FLOAT8_SHARE * torch.finfo(dtype).eps
     if dtype is torch.float32:
         base = max(base, min(LONG_SUM_UNITS * math.sqrt(terms) * 2**-24, LONG_SUM_LIMIT))
     return base
@@ -84,17 +100,12 @@ def allowed_error(dtype: torch.dtype, reference_error: float, terms: int = 1) ->
     `terms` is the length of the longest sum behind an element.
     """
     base = base_tolerance(dtype, terms)
+    if is_float8(dtype):
+        return base
     widened = REFERENCE_FACTOR * reference_error
     if dtype in HALF_PRECISION_LIMIT:
         widened = min(widened, max(HALF_PRECISION_LIMIT[dtype] * base, LEAST_REFERENCE_FACTOR * reference_error))
     return max(base, widened)
-
-
-def allowed_exact_error(slips: int, reference_slips: int, reference_error: float, elements: int) -> float:
-    """The tolerance of an exact output: `slips` of its elements equal neither the oracle's nor the reference's, and `reference_slips` of
-    the reference's differ from the oracle's."""
-    excused = SLIP_FACTOR * reference_slips if is_informative_exact(reference_slips, elements) else 0
-    return reference_error if slips <= excused else 0.0
 
 
 def is_informative(dtype: torch.dtype, reference_error: float, terms: int = 1) -> bool:

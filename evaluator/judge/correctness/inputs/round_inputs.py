@@ -20,7 +20,8 @@ from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, Fe
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.judge.correctness.output_scale import isfinite
+from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of
@@ -179,12 +180,14 @@ class RoundInputs:
 
 
 def _is_finite(answer: Any) -> bool:
-    return all(bool(tensor.isfinite().all()) for _, tensor in tensors_of(answer))
+    return all(bool(isfinite(tensor).all()) for _, tensor in tensors_of(answer))
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:
     """Whether all of several elements are equal, or nearly so: a constant would pass."""
     if is_exact(tensor.dtype) or tensor.is_complex() or tensor.numel() < 2:
         return False
+    if is_float8(tensor.dtype):
+        tensor = tensor.float()
     least, largest = (float(value) for value in tensor.aminmax())
     return largest - least <= CONSTANT_SPREAD * max(abs(least), abs(largest))

@@ -1,0 +1,136 @@
+"""Monte Carlo arithmetic: what the reference could answer, if its operators rounded otherwise.
+
+Each operator that rounds gets operands that are moved at random by up to a unit of float32, and its results are moved by up to a unit of
+their own type. So sums, casts, quantised values, indices and counts fall where another order of operations would put them. Operators
+whose results are exact move nothing: a maximum, a comparison, a rounding to whole numbers. Operators that order or count values move
+them too, so that equal values change places.
+
+Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic (1997); Denis, de Oliveira Castro, Petit, Verificarlo:
+checking floating point accuracy through Monte Carlo Arithmetic (2016).
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
+from evaluator.worker.structure import tensors_of
+
+BINS = ("histc", "bucketize", "searchsorted")
+"""Operators that put values into bins. Others may subtract the first edge before they find the bin, which rounds by a unit of the largest
+value."""
+UNIT = torch.finfo(torch.float32).eps
+"""Relative size of a unit of float32, in which honest answers add up."""
+
+
+class MonteCarlo(TorchDispatchMode):
+    """While it is active, operators round at random."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._generator = generator
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Spare each judge 3 s, as `OperatorProfile` does."""
+        return False
+
+    def __torch_dispatch__(self, function: Any, _types: Any, arguments: Sequence[Any] = (), options: Any = None) -> Any:
+        """Call the operator, and move its results if it rounds."""
+        call = OperatorCall(function, tuple(arguments), dict(options or {}))
+        if not call.given or call.is_view or call.name in CASTS:
+            return function(*arguments, **(options or {}))
+        try:
+            results = call.run(_copied)
+            dtypes = list(islice(call.dtypes(), len(_tensors(results.made))))
+            if not _rounds(call, results, dtypes):
+                return _finished(call, results, dtypes, torch.Tensor.to)
+            results = call.run(self._moved_in_bins if call.name in BINS else self._moved)
+        except torch.OutOfMemoryError:
+            raise  # a RuntimeError, but no missing operator
+        except MISSING:
+            results = call.run(_own_copy)
+            dtypes = [value.dtype for value in _tensors(results.made)]
+        return _finished(call, results, dtypes, self._rounded)
+
+    def _moved(self, value: Any) -> Any:
+        """An operand in float64, moved by up to a unit of float32, or of its own type if that is finer."""
+        return self._by_units(_copied(value), min(unit_of(value.dtype), UNIT)) if is_inexact(value) else _copied(value)
+
+    def _moved_in_bins(self, value: Any) -> Any:
+        """An operand in float64, moved by up to a unit of its largest value."""
+        moved = _copied(value)
+        if not is_inexact(value) or not value.numel():
+            return moved
+        return moved + self._moves(moved) * (UNIT * float(torch.where(moved.isfinite(), moved, 0.0).abs().max()))
+
+    def _rounded(self, value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """A result in its own type, moved by up to a unit of that: to either neighbour, if the type is narrow."""
+        unit = unit_of(dtype)
+        return self._by_units(value.to(widest(dtype)), unit if unit <= UNIT else unit / 2).to(dtype)
+
+    def _by_units(self, value: torch.Tensor, unit: float) -> torch.Tensor:
+        return value * self._moves(value).mul_(unit).add_(1.0)
+
+    def _moves(self, value: torch.Tensor) -> torch.Tensor:
+        """Random numbers from -1 to 1."""
+        return torch.rand(value.shape, generator=self._generator, dtype=torch.float64, device=value.device).mul_(2.0).sub_(1.0)
+
+
+def unit_of(dtype: torch.dtype) -> float:
+    """Relative size of a unit of this type."""
+    return torch.finfo(dtype).eps
+
+
+def possible(model: torch.nn.Module, inputs: Sequence[Any], generator: torch.Generator) -> list[torch.Tensor]:
+    """The output's tensors of a model whose operators round at random. `inputs` may be changed as the model changes them."""
+    with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), MonteCarlo(generator):
+        return [tensor for _, tensor in tensors_of(model(*inputs))]
+
+
+def _rounds(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype]) -> bool:
+    """Whether any result is rounded in its type, or depends on the order of values."""
+    if call.name in BINS:
+        return True
+    values = [*zip(_tensors(results.made), dtypes, strict=True), *zip(results.written, (tensor.dtype for tensor in call.written), strict=True)]
+    for value, dtype in values:
+        if not may_round(value.dtype):
+            if value.dtype is not torch.bool:
+                return True
+        elif not torch.equal(value.nan_to_num(), value.to(dtype).to(value.dtype).nan_to_num()):
+            return True
+    return False
+
+
+def _finished(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype], convert: Callable[[torch.Tensor, torch.dtype], torch.Tensor]) -> Any:
+    """The results of a call in their types, written to where it writes."""
+    if call.written:
+        for tensor, value in zip(call.written, results.written, strict=True):
+            tensor.copy_(convert(value, tensor.dtype))
+        return call.returned(results)
+    types = iter(dtypes)
+
+    def settled(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        dtype = next(types)
+        return convert(value, dtype) if may_round(value.dtype) else value
+
+    return changed(results.made, settled)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [each for each in leaves(value) if isinstance(each, torch.Tensor)]
+
+
+def _copied(value: Any) -> Any:
+    """A copy in float64, or that type of a dtype."""
+    return value.to(widest(value.dtype), copy=True) if is_inexact(value) else wide(value)
+
+
+def _own_copy(value: Any) -> Any:
+    return value.clone() if is_inexact(value) else value

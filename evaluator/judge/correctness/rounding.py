@@ -1,0 +1,88 @@
+"""Whether rounding explains the elements that a comparison calls wrong: the reference takes their values if its operators round otherwise.
+
+Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most elements are wrong,
+the answer is another function of its inputs.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.compare import Comparison, Doubts
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.problem.input_drawing import fresh_seed
+
+MOST_SHARE, FEW = 0.5, 4
+"""Share of an output's elements that may be in doubt; this many always may."""
+MOST_RUNS = 64
+"""Runs of the reference that look for the values of elements in doubt."""
+FRUITLESS_RUNS = 16
+"""Runs that explain no element, after which none is looked for any more. A value that every other run takes is missed by all of these with
+a probability of 2e-5."""
+FRUITLESS_TRIES = 1024
+"""Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
+
+log = logging.getLogger(__name__)
+
+
+def explained_by_rounding(
+    oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], comparisons: Sequence[Comparison]
+) -> set[int]:
+    """The numbers of the outputs that were called wrong, and whose wrong elements rounding explains: all of them or none."""
+    doubts: dict[int, list[Doubts]] = {}
+    for number, piece in oracle.pieces(arguments, candidate):
+        if comparisons[number].needs_location:
+            doubts.setdefault(number, []).append(comparisons[number].doubts(piece))
+    left = {number: joined(parts) for number, parts in doubts.items()}
+    if any(len(each.positions) > max(MOST_SHARE * comparisons[number].elements, FEW) for number, each in left.items()):
+        return set()
+    try:
+        return set(doubts) if _all_taken(oracle, arguments, candidate, left) else set()
+    except (ReferenceFailedError, torch.OutOfMemoryError) as error:
+        log.info("rounding could not be looked at: %s", error)
+        return set()
+
+
+def joined(parts: Sequence[Doubts]) -> Doubts:
+    """Doubts of several pieces as one."""
+    return Doubts(*(torch.cat([getattr(part, name) for part in parts]) for name in ("positions", "values", "allowed")))
+
+
+def _all_taken(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], doubts: dict[int, Doubts]) -> bool:
+    """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
+    left = {number: each for number, each in doubts.items() if len(each.positions)}
+    generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
+    fruitless = 0
+    for _ in range(MOST_RUNS):
+        count = sum(len(each.positions) for each in left.values())
+        if not count:
+            return True
+        rows = torch.cat([each.positions // row_elements(candidate[number]) for number, each in left.items()]).unique()
+        outputs, selected = oracle.possible(arguments, candidate, rows, generator)
+        left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
+        left = {number: each for number, each in left.items() if len(each.positions)}
+        fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
+        if fruitless >= FRUITLESS_RUNS or fruitless * count >= FRUITLESS_TRIES:
+            return False
+    return not left
+
+
+def row_elements(tensor: torch.Tensor) -> int:
+    """Real numbers in one row of an output."""
+    return max(tensor[:1].numel() if tensor.dim() else 1, 1) * (1 + tensor.is_complex())
+
+
+def remaining(doubts: Doubts, output: torch.Tensor, whole: torch.Tensor, rows: torch.Tensor | None) -> Doubts:
+    """The elements that don't have the values of this output: of `whole`, or of these rows of it."""
+    values = (torch.view_as_real(output) if output.is_complex() else output).to(doubts.values.dtype)
+    positions = doubts.positions
+    if rows is not None:
+        size = row_elements(whole)
+        positions = torch.searchsorted(rows, positions // size) * size + positions % size
+    if values.numel() <= int(positions.max()):
+        return doubts  # its shape depends on rounding, too
+    taken = values.reshape(-1)[positions]
+    is_taken = (taken == doubts.values) | ((taken - doubts.values).abs() <= doubts.allowed) | (taken.isnan() & doubts.values.isnan())
+    return Doubts(doubts.positions[~is_taken], doubts.values[~is_taken], doubts.allowed[~is_taken])
