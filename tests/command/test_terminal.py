@@ -62,7 +62,8 @@ def test_ctrl_c_ends_a_run_with_the_cursor_back_and_what_came_on_the_screen(benc
         assert terminal.end() == 130, terminal.text
     left = "\n".join(terminal.screen)
     assert terminal.cursor and "━" not in left and "Traceback" not in left
-    assert "not_evaluated/interrupted" in left and "evaluated: " in left
+    evaluated = re.search(r"(\d+) evaluated: ", left)
+    assert evaluated and int(evaluated[1]) < 26, "the rest is left to the next run"
 
 
 def test_json_on_standard_output_stays_clean_while_the_bar_is_on_standard_error(bench: Bench) -> None:

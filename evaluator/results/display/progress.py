@@ -142,8 +142,12 @@ class _Bar:
     def __enter__(self) -> None:
         if self._after_s:
             self._waiting.start()
-        else:
+            return
+        try:
             self._start()
+        except BaseException:  # Ctrl-C: `with` ends only what has begun
+            self.__exit__()
+            raise
 
     def __exit__(self, *_error: object) -> None:
         self._over.set()
