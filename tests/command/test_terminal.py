@@ -108,7 +108,7 @@ def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: P
         terminal.read(lambda: "━" in terminal.text)
         terminal.press(CTRL_C)
         assert terminal.end() == 130, terminal.text
-    assert terminal.cursor and "Traceback" not in terminal.text
+    assert terminal.cursor and "Traceback" not in terminal.text, terminal.text
     assert [line.replace("^C", "") for line in terminal.screen if line][-1] == "interrupted; stored results are kept"
 
 
