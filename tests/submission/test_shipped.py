@@ -16,7 +16,7 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.shipped import ROOT, Key, expectations
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(90)
 
 COMPILED_ON_CPU = {
     "submissions/softmax/const_pointer.py",
@@ -47,6 +47,10 @@ def judged_on_cpu(name: str) -> bool:
     return name in COMPILED_ON_CPU | NEEDS_NO_NVCC or "cuda_sources" not in (ROOT / name).read_text(encoding="utf-8")
 
 
+DEMO = {
+    f"submissions/{name}" for name in re.findall(r"^DEMO_CPU := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+}
+"""Those that `make demo` judges. All of them are judged at night."""
 CPU = {key: verdicts for key, verdicts in expectations("cpu").items() if judged_on_cpu(key[0])}
 CUDA = expectations("cuda")
 
@@ -69,12 +73,14 @@ def check(records: dict[Key, dict[str, Any]], key: Key, verdicts: set[str]) -> N
 
 
 @pytest.fixture(scope="module")
-def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, dict[str, Any]]:
-    return judge(list(CPU), tmp_path_factory.mktemp("cpu"), env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+def on_cpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Key, dict[str, Any]]:
+    """The records of those that this run asks for."""
+    asked = {item.callspec.params["key"] for item in request.session.items if getattr(item, "originalname", "") == "test_without_a_gpu"}
+    return judge(sorted(asked, key=list(CPU).index), tmp_path_factory.mktemp("cpu"), env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("key", CPU, ids=str)
+@pytest.mark.parametrize("key", [pytest.param(key, marks=() if key[0] in DEMO else pytest.mark.nightly) for key in CPU], ids=str)
 def test_without_a_gpu(on_cpu: dict[Key, dict[str, Any]], key: Key) -> None:
     uncompiled = key[0] in COMPILED_ON_CPU and shutil.which("nvcc") is None
     check(on_cpu, key, {"not_evaluated/no_device"} if uncompiled else CPU[key])

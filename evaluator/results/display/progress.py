@@ -1,11 +1,13 @@
 """Shows the progress of long work: a bar on a terminal; elsewhere a line on standard error every PIPED_EVERY_S seconds."""
 
+import signal
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -126,6 +128,23 @@ def long_work(
         yield work
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of `with`: Rich, interrupted as it begins or ends, leaves the cursor hidden or draws once more."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    pressed: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _, frame: pressed.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if pressed:
+            usual(signal.SIGINT, pressed[0])
+
+
 class _Bar:
     """Draws the bar on a terminal."""
 
@@ -142,17 +161,20 @@ class _Bar:
     def __enter__(self) -> None:
         if self._after_s:
             self._waiting.start()
-        else:
+            return
+        try:
             self._start()
+        except BaseException:  # Ctrl-C: `with` ends only what has begun
+            self.__exit__()
+            raise
 
     def __exit__(self, *_error: object) -> None:
-        self._over.set()
-        with self._changing:
-            self._work.console = None
-            if self._live.is_started:
-                try:
+        with uninterrupted():
+            self._over.set()
+            with self._changing:
+                self._work.console = None
+                if self._live.is_started:
                     self._live.stop()
-                finally:
                     self._console.show_cursor(True)
 
     def _wait(self) -> None:
@@ -162,7 +184,8 @@ class _Bar:
     def _start(self) -> None:
         with self._changing:
             if not self._over.is_set():
-                self._live.start(refresh=True)
+                with uninterrupted():
+                    self._live.start(refresh=True)
                 self._work.console = self._console
 
 
