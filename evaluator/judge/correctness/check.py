@@ -13,8 +13,8 @@ from evaluator.judge.correctness.errors.known_approximations import overflow
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
 from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.row_sampling import Sample, mapped
 from evaluator.judge.correctness.rounding import explained_by_rounding
+from evaluator.judge.correctness.row_sampling import Sample, mapped
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category

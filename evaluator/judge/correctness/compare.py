@@ -5,7 +5,7 @@ Errors are found chunk by chunk: by PyTorch's operators, or for large outputs on
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -50,7 +50,7 @@ class OutputPiece:
     candidate: torch.Tensor
     reference: torch.Tensor
     oracle: torch.Tensor
-    rounded_to: torch.dtype | None = None
+    rounded_to: torch.dtype | None = field(default=None, kw_only=True)
     """The narrowest type to which the reference rounded a value on the way here."""
 
 
@@ -247,8 +247,8 @@ class Comparison:
         self._squared_oracle += measured.squared_oracle
         return True
 
-    def doubts(self, piece: OutputPiece) -> Doubts:
-        """The wrong elements of a piece, after all pieces were measured."""
+    def doubts(self, piece: OutputPiece, most: int) -> Doubts | None:
+        """The wrong elements of a piece, after all pieces were measured; None if there are more than `most`."""
         sums = self._gross_sums(piece)
         positions, values, allowed = [], [], []
         for start, candidate, reference, oracle, scale in self._chunks(piece):
@@ -259,6 +259,9 @@ class Comparison:
                 centre = self._centre(sums, oracle)
                 limit = torch.maximum(limit, GROSS_ERROR * ((oracle - centre.mean).abs() + centre.spread))
             limit = torch.where(limit.isfinite(), limit, 0.0)
+            most -= int(wrong.sum())
+            if most < 0:
+                return None
             found = wrong.nonzero().flatten()
             positions.append(found + start)
             values.append(candidate.flatten()[found])

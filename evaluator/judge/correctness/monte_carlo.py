@@ -20,6 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
 from evaluator.worker.structure import tensors_of
 
+Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]
+
 BINS = ("histc", "bucketize", "searchsorted")
 """Operators that put values into bins. Others may subtract the first edge before they find the bin, which rounds by a unit of the largest
 value."""
@@ -96,8 +98,8 @@ def _rounds(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype])
     """Whether any result is rounded in its type, or depends on the order of values."""
     if call.name in BINS:
         return True
-    values = [*zip(_tensors(results.made), dtypes, strict=True), *zip(results.written, (tensor.dtype for tensor in call.written), strict=True)]
-    for value, dtype in values:
+    written = [tensor.dtype for tensor in call.written]
+    for value, dtype in zip([*_tensors(results.made), *results.written], [*dtypes, *written], strict=True):
         if not may_round(value.dtype):
             if value.dtype is not torch.bool:
                 return True
@@ -106,7 +108,7 @@ def _rounds(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype])
     return False
 
 
-def _finished(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype], convert: Callable[[torch.Tensor, torch.dtype], torch.Tensor]) -> Any:
+def _finished(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype], convert: Convert) -> Any:
     """The results of a call in their types, written to where it writes."""
     if call.written:
         for tensor, value in zip(call.written, results.written, strict=True):

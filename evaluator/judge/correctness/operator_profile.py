@@ -27,8 +27,6 @@ REDUCTIONS = {
 """Operators that add up elements of their first input: its size divided by that of their smallest output."""
 ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp"}
 """Operators that add up along the dimension that is their second argument."""
-SORTS = {"sort", "argsort", "topk", "msort", "kthvalue"}
-"""Operators whose output is an order of elements."""
 WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 ASSERTING = {"binary_cross_entropy"}
 """Operators that on a GPU break the process's CUDA context, not just raise, for floating-point inputs out of range."""
@@ -66,11 +64,6 @@ class OperatorProfile(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         """Spare each judge 3 s: to keep its compiler away from `__torch_dispatch__`, PyTorch would import the compiler."""
         return False
-
-    @property
-    def sorts(self) -> bool:
-        """Whether an operator puts elements in order."""
-        return not self.names.isdisjoint(SORTS)
 
     @property
     def asserts(self) -> bool:

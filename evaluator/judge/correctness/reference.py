@@ -22,6 +22,10 @@ from evaluator.judge.correctness.row_sampling import common_rows, mapped
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 from evaluator.judge.correctness.wide import MISSING, WideModel, WideOutput, narrower, wide
 from evaluator.worker.structure import tensors_of
+
+MOST_AT_A_TIME = 8 * CHUNK_ELEMENTS
+"""Elements of inputs and outputs that are rounded otherwise at a time: operators need ten copies of theirs in float64."""
+
 log = logging.getLogger(__name__)
 
 
@@ -42,10 +46,10 @@ class Oracle:
         self._wide: WideModel | None = None
         self._carriers: frozenset[int] | None = None
         """Numbers of the input tensors with the output's rows; None before slices were tried."""
+        self._selected: frozenset[int] | None = None
+        """Numbers of the input tensors with the output's rows, where some rows run alone; None before that was tried."""
         self.terms = 1
         """Terms of the longest sum behind an element, as observed in a call."""
-        self.sorts = True
-        """Whether the output may be an order of elements, as observed in a call."""
         self.asserts = False
         """Whether inputs with other values may break the CUDA context, as observed in a call."""
         self._changes_inputs = False
@@ -61,7 +65,7 @@ class Oracle:
 
     @property
     def wide_model(self) -> torch.nn.Module | None:
-        """The reference's parameters and buffers in float64, for whoever describes an error; None before the oracle's first run."""
+        """The reference in float64, of which `known_approximations` makes variants; None before the oracle's first run."""
         if self._in_float64 is None and self.dtype is not None:
             self._in_float64 = copy.deepcopy(self._model).to(torch.float64)
         return self._in_float64
@@ -71,7 +75,7 @@ class Oracle:
         versions = _versions(inputs)
         observed, answer = profile(lambda: self.expected(inputs))
         self._changes_inputs = _versions(inputs) != versions
-        self.terms, self.sorts, self.asserts = observed.terms, observed.sorts, observed.asserts
+        self.terms, self.asserts = observed.terms, observed.asserts
         return answer
 
     def expected(self, inputs: Sequence[Any]) -> Any:
@@ -102,7 +106,9 @@ class Oracle:
             right = [WideOutput(wide(tensor)) for tensor in known] if by_reference else self._run(chunk)
             for number, (oracle, expected) in enumerate(zip(right, known, strict=True)):
                 values = oracle.values if bool(isfinite(expected).all()) else _within(oracle.values, expected.dtype)
-                piece = OutputPiece(rows.start if rows else 0, _part(candidate[number], rows), expected, values, oracle.rounded_to)
+                piece = OutputPiece(
+                    rows.start if rows else 0, _part(candidate[number], rows), expected, values, rounded_to=oracle.rounded_to
+                )
                 if self._carriers or has_row_scale(candidate[number].shape, self._rows_independent):
                     yield number, piece
                 else:
@@ -115,16 +121,29 @@ class Oracle:
     ) -> tuple[list[torch.Tensor], torch.Tensor | None]:
         """Output tensors that the reference could give if its operators rounded otherwise: of these rows alone, and these rows, if they
         can be computed alone; else of all, and None. Raises ReferenceFailedError."""
-        can_select = common_rows(inputs, outputs) is not None if self._rows_independent else self.is_sliced(inputs, outputs)
         try:
-            if can_select:
-                carriers = self._carriers if self._carriers else None
-                return possible(self._model, sliced_inputs(inputs, rows, carriers), generator), rows
-            return possible(self._model, [mapped(value, torch.clone) for value in inputs], generator), None
+            carriers = self._carriers_of(inputs, outputs)
+            if carriers == frozenset():
+                return possible(self._model, [mapped(value, torch.clone) for value in inputs], generator), None
+            step = max(CHUNK_ELEMENTS * len(outputs[0]) // _elements(inputs, outputs), 1)
+            parts = [possible(self._model, sliced_inputs(inputs, some, carriers), generator) for some in torch.split(rows, step)]
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
             raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
+        return [torch.cat(tensors) for tensors in zip(*parts, strict=True)], rows
+
+    def _carriers_of(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> frozenset[int] | None:
+        """The inputs with the output's rows, if rows can be computed alone; None for all inputs, and empty if rows can't. It is tried where
+        all rows are many values. Raises ReferenceFailedError if these are too many at a time."""
+        if self._rows_independent and common_rows(inputs, outputs) is not None:
+            return None
+        elements = _elements(inputs, outputs)
+        if self._selected is None:
+            self._selected = self._carriers or (find_carriers(self._model, inputs) if elements > CHUNK_ELEMENTS else frozenset())
+        if not self._selected and elements > MOST_AT_A_TIME:
+            raise ReferenceFailedError(f"{elements} values at a time are too many to round otherwise")
+        return self._selected
 
     def is_sliced(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
         """Whether pieces are slices although rows are not declared independent. Tries slices if the whole would not fit.
@@ -188,6 +207,10 @@ class Reference:
     oracle: Oracle
 
 
+def _elements(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int:
+    return max(sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
+
+
 def widened(value: Any, dtype: torch.dtype) -> Any:
     """Convert floating-point tensors to a wider type."""
     return mapped(value, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
@@ -198,7 +221,8 @@ def joined(pieces: Sequence[OutputPiece], candidate: torch.Tensor) -> OutputPiec
     rounded_to: torch.dtype | None = None
     for piece in pieces:
         rounded_to = narrower(rounded_to, piece.rounded_to)
-    return OutputPiece(0, candidate, torch.cat([each.reference for each in pieces]), torch.cat([each.oracle for each in pieces]), rounded_to)
+    reference, oracle = (torch.cat(parts) for parts in ([each.reference for each in pieces], [each.oracle for each in pieces]))
+    return OutputPiece(0, candidate, reference, oracle, rounded_to=rounded_to)
 
 
 def _within(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

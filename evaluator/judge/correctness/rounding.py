@@ -5,7 +5,7 @@ the answer is another function of its inputs.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ from evaluator.problem.input_drawing import fresh_seed
 
 MOST_SHARE, FEW = 0.5, 4
 """Share of an output's elements that may be in doubt; this many always may."""
+MOST = 1 << 22
+"""Elements that may be in doubt however large the output is."""
 MOST_RUNS = 64
 """Runs of the reference that look for the values of elements in doubt."""
 FRUITLESS_RUNS = 16
@@ -31,15 +33,20 @@ def explained_by_rounding(
     oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], comparisons: Sequence[Comparison]
 ) -> set[int]:
     """The numbers of the outputs that were called wrong, and whose wrong elements rounding explains: all of them or none."""
+    left = {number: MOST if comparison.needs_location else -1 for number, comparison in enumerate(comparisons)}
     doubts: dict[int, list[Doubts]] = {}
     for number, piece in oracle.pieces(arguments, candidate):
-        if comparisons[number].needs_location:
-            doubts.setdefault(number, []).append(comparisons[number].doubts(piece))
-    left = {number: joined(parts) for number, parts in doubts.items()}
-    if any(len(each.positions) > max(MOST_SHARE * comparisons[number].elements, FEW) for number, each in left.items()):
-        return set()
+        if left[number] < 0:
+            continue
+        most = min(left[number], int(max(MOST_SHARE * comparisons[number].elements, FEW)))
+        found = comparisons[number].doubts(piece, most)
+        if found is None:
+            return set()
+        left[number] = most - len(found.positions)
+        doubts.setdefault(number, []).append(found)
+    in_doubt = {number: each for number, parts in doubts.items() if len((each := joined(parts)).positions)}
     try:
-        return set(doubts) if _all_taken(oracle, arguments, candidate, left) else set()
+        return set(in_doubt) if _all_taken(oracle, arguments, candidate, in_doubt) else set()
     except (ReferenceFailedError, torch.OutOfMemoryError) as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
@@ -52,14 +59,14 @@ def joined(parts: Sequence[Doubts]) -> Doubts:
 
 def _all_taken(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], doubts: dict[int, Doubts]) -> bool:
     """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
-    left = {number: each for number, each in doubts.items() if len(each.positions)}
+    left = dict(doubts)
     generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
     fruitless = 0
     for _ in range(MOST_RUNS):
         count = sum(len(each.positions) for each in left.values())
         if not count:
             return True
-        rows = torch.cat([each.positions // row_elements(candidate[number]) for number, each in left.items()]).unique()
+        rows = sorted_rows(left, candidate)
         outputs, selected = oracle.possible(arguments, candidate, rows, generator)
         left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
         left = {number: each for number, each in left.items() if len(each.positions)}
@@ -67,6 +74,12 @@ def _all_taken(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[tor
         if fruitless >= FRUITLESS_RUNS or fruitless * count >= FRUITLESS_TRIES:
             return False
     return not left
+
+
+def sorted_rows(doubts: Mapping[int, Doubts], candidate: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The numbers of the rows with elements in doubt."""
+    rows = [each.positions // row_elements(candidate[number]) for number, each in doubts.items()]
+    return torch.unique(torch.cat(rows))  # type: ignore[no-any-return]
 
 
 def row_elements(tensor: torch.Tensor) -> int:

@@ -42,7 +42,7 @@ class WideTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, wide: torch.Tensor, dtype: torch.dtype, origin: Origin | None = None) -> "WideTensor":
         """`wide` as the values of a tensor of this dtype."""
-        made: WideTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: WideTensor = torch.Tensor._make_wrapper_subclass(
             cls, wide.shape, strides=wide.stride(), storage_offset=wide.storage_offset(), dtype=dtype, device=wide.device
         )
         made.wide, made.origin = wide, origin or Origin()
@@ -57,14 +57,17 @@ class WideTensor(torch.Tensor):
         return WideTensor(wide.clone() if wide.data_ptr() == tensor.data_ptr() else wide, tensor.dtype)
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, _types: Any, arguments: Sequence[Any] = (), options: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         """Outside of the mode, too, operators compute wide values."""
         with Wide():
-            return function(*arguments, **(options or {}))
+            return func(*args, **(kwargs or {}))
 
 
 class Wide(TorchDispatchMode):
     """While it is active, operators compute wide values, and wrap what they make."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -76,7 +79,7 @@ class Wide(TorchDispatchMode):
         call = OperatorCall(function, tuple(arguments), dict(options or {}))
         if torch.Tag.inplace_view in function.tags:  # the wrapper's shape changes with that of its values
             call.run(wide)
-            return return_and_correct_aliasing(function, call.arguments, call.options, call.arguments[0])
+            return return_and_correct_aliasing(function, call.arguments, call.options, call.arguments[0])  # type: ignore[no-untyped-call]
         if call.reinterprets or not call.given:
             made = call.run(narrow).made
             return changed(made, lambda value: _wrapped(value, value.dtype, Origin(), call) if is_inexact(value) else value)
@@ -172,9 +175,9 @@ class Results:
     """What a call of an operator made of converted tensors."""
 
     made: Any
-    """What it returned."""
+    """The returned value."""
     written: list[torch.Tensor]
-    """Its converted tensors that it changed in place."""
+    """The converted tensors that it changed in place."""
 
 
 @cache
@@ -216,7 +219,7 @@ def widest(dtype: torch.dtype) -> torch.dtype:
 
 
 def narrower(one: torch.dtype | None, other: torch.dtype | None) -> torch.dtype | None:
-    """Of two types the one with fewer digits. None stands for no rounding."""
+    """The type with fewer digits. None stands for no rounding."""
     if one is None or other is None:
         return one or other
     return max(one, other, key=lambda dtype: torch.finfo(dtype).eps)

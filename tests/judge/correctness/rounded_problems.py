@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 Answer = Callable[..., Any]
@@ -87,18 +87,18 @@ def int8_by_reciprocal(_: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
 
 
 def int8_product(quantise: Answer) -> Answer:
-    def product(model: Any, x: torch.Tensor) -> torch.Tensor:
+    def product(model: Any, x: torch.Tensor) -> Any:
         values, scale = quantise(model, x)
         return (values.float() @ model.w.T) * scale
 
     return product
 
 
-def last_of_equal(model: Any, x: torch.Tensor) -> torch.Tensor:
+def last_of_equal(model: Any, x: torch.Tensor) -> Any:
     return x.shape[1] - 1 - x.flip(1).argmax(1)
 
 
-def second(model: Any, x: torch.Tensor) -> torch.Tensor:
+def second(model: Any, x: torch.Tensor) -> Any:
     """The right index, but the second of two that differ in the first row where they do."""
     found = x.argmax(1)
     values, order = x.float().topk(2, 1)
@@ -117,12 +117,12 @@ def top4_last_of_equal(_: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     return x.gather(1, order), order
 
 
-def attention(_: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def attention(_: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
     return torch.softmax((q @ k.transpose(1, 2)).float() / 5.6, -1).to(q.dtype) @ v
 
 
 def float_attention(keys: int) -> Answer:
-    def answer(_: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    def answer(_: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
         scores = torch.softmax(q.float() @ k.float().transpose(1, 2) / 5.6, -1)
         return (scores[..., :keys] @ v.float()[:, :keys]).to(q.dtype)
 
@@ -130,20 +130,20 @@ def float_attention(keys: int) -> Answer:
 
 
 def mixture(wide: bool) -> Answer:
-    def forward(model: Any, x: torch.Tensor) -> torch.Tensor:
+    def forward(model: Any, x: torch.Tensor) -> Any:
         kind = torch.float32 if wide else x.dtype
         x, gate, experts = x.to(kind), model.g.to(kind), model.w.to(kind)
-        weights, chosen = torch.softmax(F.linear(x, gate), -1).topk(2, -1)
+        weights, chosen = torch.softmax(functional.linear(x, gate), -1).topk(2, -1)
         total = torch.zeros_like(x)
         for number in range(len(experts)):
             row, place = (chosen == number).nonzero(as_tuple=True)
-            total.index_add_(0, row, F.linear(x[row], experts[number]) * weights[row, place][:, None])
+            total.index_add_(0, row, functional.linear(x[row], experts[number]) * weights[row, place][:, None])
         return total.bfloat16()
 
     return forward
 
 
-def cache(model: Any, x: torch.Tensor) -> torch.Tensor:
+def cache(model: Any, x: torch.Tensor) -> Any:
     """A key cache in half precision, and scores with it."""
     kept = torch.zeros(x.shape[0], 2 * x.shape[1], dtype=torch.bfloat16, device=x.device)
     kept[:, : x.shape[1]] = x
@@ -152,16 +152,16 @@ def cache(model: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def float_cache(dtype: torch.dtype) -> Answer:
-    def forward(model: Any, x: torch.Tensor) -> torch.Tensor:
+    def forward(model: Any, x: torch.Tensor) -> Any:
         kept = torch.cat((x.to(dtype).float(), (x @ model.w).to(dtype).float()), 1)
         return kept @ kept.T
 
     return forward
 
 
-def autocast(model: Any, x: torch.Tensor) -> torch.Tensor:
+def autocast(model: Any, x: torch.Tensor) -> Any:
     with torch.autocast(x.device.type, dtype=torch.bfloat16):
-        return F.linear(x, model.w).float()
+        return functional.linear(x, model.w).float()
 
 
 def quantised(dtype: torch.dtype, largest: float) -> Answer:
@@ -172,21 +172,21 @@ def quantised_by_reciprocal(dtype: torch.dtype, largest: float) -> Answer:
     return lambda _, x: (x * (largest / x.abs().amax(1, keepdim=True))).to(dtype)
 
 
-def fp8_product(model: Any, x: torch.Tensor) -> torch.Tensor:
+def fp8_product(model: Any, x: torch.Tensor) -> Any:
     scale = x.abs().amax() / 448
     return ((x / scale).to(E4M3).float() @ model.w.to(E4M3).float()) * scale
 
 
-def fp8_product_by_reciprocal(model: Any, x: torch.Tensor) -> torch.Tensor:
+def fp8_product_by_reciprocal(model: Any, x: torch.Tensor) -> Any:
     largest = x.abs().amax()
     return ((x * (448 / largest)).to(E4M3).float() @ model.w.to(E4M3).float()) * (largest / 448)
 
 
-def rms_norm(_: Any, x: torch.Tensor) -> torch.Tensor:
+def rms_norm(_: Any, x: torch.Tensor) -> Any:
     return (x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
 
 
-def rms_norm_by_root(_: Any, x: torch.Tensor) -> torch.Tensor:
+def rms_norm_by_root(_: Any, x: torch.Tensor) -> Any:
     return (x.float() / (x.float().square().sum(-1, keepdim=True) / x.shape[-1] + 1e-6).sqrt()).to(x.dtype)
 
 
@@ -199,28 +199,28 @@ def table(index: Answer) -> Answer:
     return lambda model, x: model.t[index(model, x) + 4096]
 
 
-def steps(_: Any, x: torch.Tensor) -> torch.Tensor:
+def steps(_: Any, x: torch.Tensor) -> Any:
     return torch.floor(x / 0.037).long()
 
 
-def steps_by_reciprocal(_: Any, x: torch.Tensor) -> torch.Tensor:
+def steps_by_reciprocal(_: Any, x: torch.Tensor) -> Any:
     return torch.floor(x * by(0.037)).long()
 
 
-def counts(model: Any, x: torch.Tensor) -> torch.Tensor:
+def counts(model: Any, x: torch.Tensor) -> Any:
     return torch.bincount(torch.bucketize(x.flatten(), model.e), minlength=12)
 
 
-def counts_by_reciprocal(_: Any, x: torch.Tensor) -> torch.Tensor:
+def counts_by_reciprocal(_: Any, x: torch.Tensor) -> Any:
     return torch.bincount(torch.ceil((x.flatten() + 3) * by(0.6)).clamp(0, 11).long(), minlength=12)
 
 
-def sampled(_: Any, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+def sampled(_: Any, x: torch.Tensor, u: torch.Tensor) -> Any:
     """A token by inverse transform sampling."""
     return torch.searchsorted(torch.softmax(x, -1).cumsum(-1), u)
 
 
-def sampled_by_sums(_: Any, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+def sampled_by_sums(_: Any, x: torch.Tensor, u: torch.Tensor) -> Any:
     weights = torch.exp(x - x.amax(-1, keepdim=True))
     return (weights.cumsum(-1) < u * weights.sum(-1, keepdim=True)).sum(-1, keepdim=True)
 
@@ -233,12 +233,12 @@ WIDER = {"f16": torch.bfloat16, "bf16": E4M3}
 def products(name: str, *, bias: bool) -> Rounded:
     dtype = HALF[name]
 
-    def reference(model: Any, x: torch.Tensor) -> torch.Tensor:
+    def reference(model: Any, x: torch.Tensor) -> Any:
         product = x.to(dtype) @ model.w.to(dtype)
         return (product + model.b.to(dtype) if bias else product).float()
 
     def rounded(kind: torch.dtype) -> Answer:
-        def answer(model: Any, x: torch.Tensor) -> torch.Tensor:
+        def answer(model: Any, x: torch.Tensor) -> Any:
             product = (x.to(kind).float() @ model.w.to(kind).float()).to(kind).float()
             return (product + model.b.to(kind).float()).to(kind).float() if bias else product
 
@@ -249,8 +249,12 @@ def products(name: str, *, bias: bool) -> Rounded:
 
 
 def overflowing(dtype: torch.dtype, largest: float) -> Rounded:
-    wrong: Answer = lambda _, x: (x.float() * x.float()).clamp(max=largest).to(dtype)  # noqa: E731
-    return Rounded(lambda _, x: x * x, lambda _, x: (x.float() * x.float()).to(dtype), wrong, (lambda: (torch.randn(9, 257) * 200).to(dtype),))
+    return Rounded(
+        lambda _, x: x * x,
+        lambda _, x: (x.float() * x.float()).to(dtype),
+        lambda _, x: (x.float() * x.float()).clamp(max=largest).to(dtype),
+        (lambda: (torch.randn(9, 257) * 200).to(dtype),),
+    )
 
 
 PROBLEMS: dict[str, Rounded] = {
@@ -281,10 +285,18 @@ PROBLEMS: dict[str, Rounded] = {
     ),
     "index by steps": Rounded(steps, steps_by_reciprocal, changed(steps_by_reciprocal, one_more), (normal(100, 517),)),
     "table by steps": Rounded(
-        table(steps), table(steps_by_reciprocal), changed(table(steps_by_reciprocal), scaled_row(0.5)), (normal(100, 517),), (("t", normal(8192)),)
+        table(steps),
+        table(steps_by_reciprocal),
+        changed(table(steps_by_reciprocal), scaled_row(0.5)),
+        (normal(100, 517),),
+        (("t", normal(8192)),),
     ),
     "counts of bins": Rounded(
-        counts, counts_by_reciprocal, changed(counts_by_reciprocal, one_more), (normal(500, 517),), (("e", lambda: torch.linspace(-3, 3, 11)),)
+        counts,
+        counts_by_reciprocal,
+        changed(counts_by_reciprocal, one_more),
+        (normal(500, 517),),
+        (("e", lambda: torch.linspace(-3, 3, 11)),),
     ),
     "argmax of bfloat16": Rounded(lambda _, x: x.argmax(1), last_of_equal, second, (normal(256, 4096, dtype=torch.bfloat16),)),
     "argmax of products": Rounded(
@@ -307,10 +319,16 @@ PROBLEMS: dict[str, Rounded] = {
         sampled, sampled_by_sums, changed(sampled_by_sums, one_more), (normal(512, 1000), lambda: torch.rand(512, 1)), rows_independent=True
     ),
     "FP8, e4m3": Rounded(
-        quantised(E4M3, 448.0), quantised_by_reciprocal(E4M3, 448.0), changed(quantised_by_reciprocal(E4M3, 448.0), scaled_row(0.9)), (normal(64, 517),)
+        quantised(E4M3, 448.0),
+        quantised_by_reciprocal(E4M3, 448.0),
+        changed(quantised_by_reciprocal(E4M3, 448.0), scaled_row(0.9)),
+        (normal(64, 517),),
     ),
     "FP8, e5m2": Rounded(
-        quantised(E5M2, 57344.0), quantised_by_reciprocal(E5M2, 57344.0), changed(quantised_by_reciprocal(E5M2, 57344.0), scaled_row(0.8)), (normal(64, 517),)
+        quantised(E5M2, 57344.0),
+        quantised_by_reciprocal(E5M2, 57344.0),
+        changed(quantised_by_reciprocal(E5M2, 57344.0), scaled_row(0.8)),
+        (normal(64, 517),),
     ),
     "FP8 product": Rounded(fp8_product, fp8_product_by_reciprocal, lambda model, x: x @ model.w, (normal(128, 256),), weight(256, 128)),
     "bfloat16 inside": products("bf16", bias=False),
@@ -323,7 +341,11 @@ PROBLEMS: dict[str, Rounded] = {
         attention, float_attention(65), float_attention(60), tuple(normal(4, 65, 32, dtype=torch.bfloat16) for _ in range(3))
     ),
     "norm in bfloat16": Rounded(
-        rms_norm, rms_norm_by_root, changed(rms_norm_by_root, scaled_row(0.95)), (normal(64, 512, dtype=torch.bfloat16),), rows_independent=True
+        rms_norm,
+        rms_norm_by_root,
+        changed(rms_norm_by_root, scaled_row(0.95)),
+        (normal(64, 512, dtype=torch.bfloat16),),
+        rows_independent=True,
     ),
     "mixture of experts": Rounded(
         mixture(wide=False),
@@ -334,7 +356,11 @@ PROBLEMS: dict[str, Rounded] = {
     ),
     "key cache": Rounded(cache, float_cache(torch.bfloat16), float_cache(E4M3), (normal(64, 128),), weight(128, 128)),
     "autocast": Rounded(
-        autocast, lambda model, x: x @ model.w.T, lambda model, x: x.to(E4M3).float() @ model.w.to(E4M3).float().T, (normal(64, 128),), weight(96, 128)
+        autocast,
+        lambda model, x: x @ model.w.T,
+        lambda model, x: x.to(E4M3).float() @ model.w.to(E4M3).float().T,
+        (normal(64, 128),),
+        weight(96, 128),
     ),
     "mask by a threshold": Rounded(
         lambda _, x: (x * 1.1 / 0.3) > 0.5,

@@ -19,8 +19,8 @@ import torch
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewChanges, FewRows
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.output_scale import isfinite
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
