@@ -53,9 +53,9 @@ def test_a_rounded_result_moves_by_up_to_a_unit_of_its_type(dtype: torch.dtype, 
 def test_values_near_an_edge_fall_to_either_side() -> None:
     x = torch.full((100,), 0.3)
     found = runs(lambda x: torch.floor(x / 0.1).long(), x)
-    assert set(found.unique().tolist()) == {2, 3}
+    assert set(found.flatten().tolist()) == {2, 3}
     inside = torch.full((100,), 0.35)
-    assert set(runs(lambda x: torch.floor(x / 0.1).long(), inside).unique().tolist()) == {3}
+    assert set(runs(lambda x: torch.floor(x / 0.1).long(), inside).flatten().tolist()) == {3}
 
 
 def test_equal_values_change_places_and_others_don_t() -> None:
@@ -66,7 +66,7 @@ def test_equal_values_change_places_and_others_don_t() -> None:
 
 def test_edges_of_bins_are_as_near_as_the_first_edge_lets_them_be() -> None:
     x, edges = torch.full((100,), 1e-8), torch.linspace(-3, 3, 7)
-    assert set(runs(lambda x: torch.bucketize(x, edges), x).unique().tolist()) == {3, 4}
+    assert set(runs(lambda x: torch.bucketize(x, edges), x).flatten().tolist()) == {3, 4}
 
 
 def test_operators_in_place_move_what_they_write() -> None:

@@ -74,7 +74,7 @@ def test_neither_the_model_nor_the_inputs_are_changed() -> None:
     x = torch.ones(3)
     outputs = WideModel(model)([x])
     assert torch.equal(outputs[0].values, torch.full((3,), 2.0, dtype=torch.float64))
-    assert torch.equal(x, torch.ones(3)) and not model.kept.any()
+    assert torch.equal(x, torch.ones(3)) and not dict(model.named_buffers())["kept"].any()
 
 
 def test_operands_of_several_types_run() -> None:
