@@ -5,6 +5,7 @@ import torch
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.wide import WideTensor
 from evaluator.judge.workers.out_of_memory import asked_bytes, blame, is_shortage, judged
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, StarvingEvidence
@@ -70,7 +71,7 @@ def test_what_the_worker_says_of_itself_does_not_make_it_better() -> None:
 def test_a_shortage_does_not_choose_the_oracles_type() -> None:
     class Hungry(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            if x.dtype == torch.float64:
+            if isinstance(x, WideTensor):
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
             return x
 

@@ -135,14 +135,14 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     [
         (4e-5, 6e-5, 8, Category.NO_CUSTOM_KERNEL),
         (4e-5, 6e-5, 1, Category.PRECISION_LOSS),
-        (4e-5, 2e-4, 1, Category.CACHED_OUTPUT),
+        (4e-5, 9.7e-5, 1, Category.CACHED_OUTPUT),
         (0.0, 7e-5, 1, Category.CACHED_OUTPUT),
     ],
     ids=["as before", "always", "far more", "exact before"],
 )
 def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, calls: int, category: Category) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. That is no cached output. If it always
-    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and 0.75 to 0.97 times the
+    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and 0.85 to 0.97 times the
     number: each 6e-5 is beyond the tolerance, and within twice the largest error of the rounds."""
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
@@ -150,7 +150,7 @@ def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float
         f"error = {before!r} if self.calls <= 20 or self.calls % {calls} else {after!r}\n"
         "return y * (1 + error * (1 - 2 * (torch.arange(y.shape[1]) % 2)))"
     )
-    result = judge(late)
+    result = judge(late, problem_text=DRAWN_SOFTMAX, timing="full")  # no value is nearly 1, and no row alone
     assert result.category is category, result.message
     own = [each.outputs[0].max_error for each in result.evidence.rounds if each.distribution == "own"]
     assert max(own) < 4e-5
@@ -227,5 +227,5 @@ def test_a_timed_answer_that_is_not_written_out_is_refused(judge: Judge) -> None
         "view = type('View', (torch.Tensor,), {'clone': lambda each: each})\n"
         "return y if self.calls <= 20 else torch._neg_view(-y).as_subclass(view)"
     )
-    result = judge(late)
+    result = judge(late, problem_text=DRAWN_SOFTMAX, timing="full")  # no value is nearly 1, and no row alone
     assert result.category is Category.CACHED_OUTPUT and "is not written out" in result.message, result.message
