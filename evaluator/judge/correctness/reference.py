@@ -20,7 +20,7 @@ from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, isfinite
 from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
-from evaluator.judge.correctness.wide import MISSING, WideModel, WideOutput, narrower, wide
+from evaluator.judge.correctness.wide import MISSING, WideModel, WideOutput, narrowest, wide
 from evaluator.worker.structure import tensors_of
 
 MOST_AT_A_TIME = 8 * CHUNK_ELEMENTS
@@ -218,11 +218,8 @@ def widened(value: Any, dtype: torch.dtype) -> Any:
 
 def joined(pieces: Sequence[OutputPiece], candidate: torch.Tensor) -> OutputPiece:
     """Pieces of all rows as one. `candidate` is the whole output."""
-    rounded_to: torch.dtype | None = None
-    for piece in pieces:
-        rounded_to = narrower(rounded_to, piece.rounded_to)
     reference, oracle = (torch.cat(parts) for parts in ([each.reference for each in pieces], [each.oracle for each in pieces]))
-    return OutputPiece(0, candidate, reference, oracle, rounded_to=rounded_to)
+    return OutputPiece(0, candidate, reference, oracle, rounded_to=narrowest(piece.rounded_to for piece in pieces))
 
 
 def _within(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -85,16 +85,14 @@ class Wide(TorchDispatchMode):
             return changed(made, lambda value: _wrapped(value, value.dtype, Origin(), call) if is_inexact(value) else value)
         dtypes = iter(call.dtypes())
         results = _run(call)
-        rounded_to: torch.dtype | None = None
-        for tensor in call.given:
-            rounded_to = narrower(rounded_to, tensor.origin.rounded_to if isinstance(tensor, WideTensor) else None)
+        rounded_to = narrowest(tensor.origin.rounded_to for tensor in call.given if isinstance(tensor, WideTensor))
         for tensor, value in zip(call.written, results.written, strict=True):
             holds = tensor.wide if isinstance(tensor, WideTensor) else tensor
             if value is not holds:
                 holds.copy_(value)
             if isinstance(tensor, WideTensor):
                 _settle(tensor.wide, tensor.dtype, tensor.origin, call)
-                tensor.origin.rounded_to = narrower(tensor.origin.rounded_to, rounded_to)
+                tensor.origin.rounded_to = narrowest((tensor.origin.rounded_to, rounded_to))
         if call.written:
             return call.returned(results)
 
@@ -139,7 +137,9 @@ class OperatorCall:
         def once(value: Any) -> Any:
             if not isinstance(value, torch.Tensor | torch.dtype):
                 return value
-            return converted.setdefault(id(value), convert(value))
+            if id(value) not in converted:
+                converted[id(value)] = convert(value)
+            return converted[id(value)]
 
         made = self.function(*changed(self.arguments, once), **changed(self.options, once))
         return Results(made, [converted[id(tensor)] for tensor in self.written])
@@ -218,11 +218,9 @@ def widest(dtype: torch.dtype) -> torch.dtype:
     return torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else dtype
 
 
-def narrower(one: torch.dtype | None, other: torch.dtype | None) -> torch.dtype | None:
-    """The type with fewer digits. None stands for no rounding."""
-    if one is None or other is None:
-        return one or other
-    return max(one, other, key=lambda dtype: torch.finfo(dtype).eps)
+def narrowest(dtypes: Iterable[torch.dtype | None]) -> torch.dtype | None:
+    """The type with the fewest digits. None stands for no rounding."""
+    return max((dtype for dtype in dtypes if dtype is not None), key=lambda dtype: torch.finfo(dtype).eps, default=None)
 
 
 def wide(value: Any) -> Any:
@@ -279,7 +277,7 @@ def _settle(value: torch.Tensor, dtype: torch.dtype, origin: Origin, call: Opera
     if dtype not in (torch.float32, torch.float64) and dtype.is_floating_point:
         rounded = value.to(dtype).to(value.dtype)
         if not torch.equal(rounded, value):
-            origin.rounded_to = narrower(origin.rounded_to, dtype)
+            origin.rounded_to = narrowest((origin.rounded_to, dtype))
             if call.name in CASTS:
                 value.copy_(rounded)
     return value
