@@ -21,8 +21,8 @@ MOST = 1 << 22
 MOST_RUNS = 64
 """Runs of the reference that look for the values of elements in doubt."""
 FRUITLESS_RUNS = 32
-"""Runs that explain no element, after which no more are made. A value that a fifth of the runs take is missed by all of these with a probability
-of 8e-4."""
+"""Runs that explain no element, after which no more are made. A value that a fifth of the runs take is missed
+with a probability of 8e-4."""
 FRUITLESS_TRIES = 1024
 """Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
 
