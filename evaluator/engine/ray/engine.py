@@ -34,7 +34,8 @@ TELL_AFTER_S = 30.0
 """When to report that nothing judges yet, and Ray may be waiting for a machine."""
 LOOK_EVERY_S = 1.0
 """Interval between looks for drained machines."""
-ENDS_WITHIN_S = 5.0
+ENDS_WITHIN_S = 30.0
+"""Maximum time that closing waits for the engine's threads."""
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,8 @@ class RayEngine:
         self._queues: list[JobQueue] = []
         self._ended = threading.Event()
         self._watching: threading.Thread | None = None
+        self._serving: list[threading.Thread] = []
+        """One for each run; it ends after all other threads of its run."""
 
     def __enter__(self) -> Self:
         return self
@@ -146,8 +149,11 @@ class RayEngine:
             kill(self._artefacts)
         for queue in self._queues:
             queue.wake()
-        if self._watching is not None:
-            self._watching.join(ENDS_WITHIN_S)
+        # Ray ends the process if a thread still waits in it while the process leaves the cluster.
+        deadline = time.monotonic() + ENDS_WITHIN_S
+        for thread in (self._watching, *self._serving):
+            if thread is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
         leave()
 
     def _watch_drains(self) -> None:
@@ -192,7 +198,10 @@ class RayEngine:
         try:
             for thread in threads:
                 thread.start()
-            threading.Thread(target=self._see_to_the_end, args=(threads, queue), name="hosts", daemon=True).start()
+            last = threading.Thread(target=self._see_to_the_end, args=(threads, queue), name="hosts", daemon=True)
+            with self._lock:
+                self._serving = [*(each for each in self._serving if each.is_alive()), last]
+                last.start()
             yield from queue.run.arrivals(1)
         finally:
             queue.end()
