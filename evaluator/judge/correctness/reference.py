@@ -47,7 +47,7 @@ class Oracle:
         self._carriers: frozenset[int] | None = None
         """Numbers of the input tensors with the output's rows; None before slices were tried."""
         self._selected: frozenset[int] | None = None
-        """Numbers of the input tensors with the output's rows, where some rows run alone; None before that was tried."""
+        """Numbers of the input tensors with the output's rows, if some rows run alone; None before that was tried."""
         self.terms = 1
         """Terms of the longest sum behind an element, as observed in a call."""
         self.asserts = False
@@ -134,13 +134,13 @@ class Oracle:
         return [torch.cat(tensors) for tensors in zip(*parts, strict=True)], rows
 
     def _carriers_of(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> frozenset[int] | None:
-        """The inputs with the output's rows, if rows can be computed alone; None for all inputs, and empty if rows can't. It is tried where
-        all rows are many values. Raises ReferenceFailedError if these are too many at a time."""
+        """The inputs with the output's rows, if rows can be computed alone; None for all inputs, and empty if rows can't. Raises
+        ReferenceFailedError if all rows are too many values at a time."""
         if self._rows_independent and common_rows(inputs, outputs) is not None:
             return None
         elements = _elements(inputs, outputs)
         if self._selected is None:
-            self._selected = self._carriers or (find_carriers(self._model, inputs) if elements > CHUNK_ELEMENTS else frozenset())
+            self._selected = self._carriers or find_carriers(self._model, self._own(inputs))
         if not self._selected and elements > MOST_AT_A_TIME:
             raise ReferenceFailedError(f"{elements} values at a time are too many to round otherwise")
         return self._selected

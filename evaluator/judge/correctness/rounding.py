@@ -25,6 +25,8 @@ FRUITLESS_RUNS = 32
 with a probability of 8e-4."""
 FRUITLESS_TRIES = 1024
 """Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
+SAMPLE = 64
+"""Elements in doubt that are looked for first, since few rows take little time. In a wrong answer some of them stay."""
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,11 @@ def explained_by_rounding(
         doubts.setdefault(number, []).append(found)
     in_doubt = {number: each for number, parts in doubts.items() if len((each := joined(parts)).positions)}
     try:
-        return set(in_doubt) if _all_taken(oracle, arguments, candidate, in_doubt) else set()
+        generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
+        explained = all(
+            _all_taken(oracle, arguments, candidate, some, generator) for some in (sample_of(in_doubt, generator), in_doubt)
+        )
+        return set(in_doubt) if explained else set()
     except (ReferenceFailedError, torch.OutOfMemoryError) as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
@@ -57,10 +63,25 @@ def joined(parts: Sequence[Doubts]) -> Doubts:
     return Doubts(*(torch.cat([getattr(part, name) for part in parts]) for name in ("positions", "values", "allowed")))
 
 
-def _all_taken(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], doubts: dict[int, Doubts]) -> bool:
+def sample_of(doubts: Mapping[int, Doubts], generator: torch.Generator) -> dict[int, Doubts]:
+    """At most `SAMPLE` elements of each output, drawn at random."""
+    sampled = {}
+    for number, each in doubts.items():
+        count = len(each.positions)
+        some = torch.randint(count, (SAMPLE,), generator=generator, device=each.positions.device).unique() if count > SAMPLE else slice(None)
+        sampled[number] = Doubts(each.positions[some], each.values[some], each.allowed[some])
+    return sampled
+
+
+def _all_taken(
+    oracle: Oracle,
+    arguments: Sequence[Any],
+    candidate: Sequence[torch.Tensor],
+    doubts: dict[int, Doubts],
+    generator: torch.Generator,
+) -> bool:
     """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
     left = dict(doubts)
-    generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
     fruitless = 0
     for _ in range(MOST_RUNS):
         count = sum(len(each.positions) for each in left.values())
