@@ -1,5 +1,6 @@
 """Submissions that are right in their own shapes: are they right in others?"""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -13,35 +14,19 @@ from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge
+from tests.judge.sources import extension, forward
 from tests.problem.test_kernelbench import CODE
 
 pytestmark = pytest.mark.build
 
-SUBMISSION = """
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-source = '''
-torch::Tensor scale(torch::Tensor x) {
-    TORCH_CHECK(ACCEPTED, "another width");
-    auto y = torch::empty_like(x);
-    auto from = x.data_ptr<float>();
-    auto to = y.data_ptr<float>();
-    for (int64_t i = 0; i < (COUNT); i++) to[i] = 3 * from[i];
-    return y;
-}
-'''
-extension = load_inline(name="scale", cpp_sources=source, functions=["scale"])
+EXTENSION = extension("for (int64_t i = 0; i < (int64_t)number[0]; i++) y[i] = 3 * x[i];", "x number")
+MADE = "x.numel() if x.size(0) * 48 > x.numel() else x.size(0) * 48 - (x.size(0) < 20)"
+"""How many elements a kernel writes that was made for 24 rows of 48."""
 
 
-class ModelNew(nn.Module):
-    def __init__(self, factor):
-        super().__init__()
-
-    def forward(self, x):
-        return extension.scale(x)
-"""
+def code(count: str = "x.numel()", before: str = "") -> str:
+    """A submission whose kernel writes this many elements, and what its forward() does before."""
+    return EXTENSION + forward(f"{before}\nreturn run(torch.empty_like(x), x, torch.tensor([{count}], dtype=torch.float32))")
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +34,6 @@ def scale(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("problems") / "23_Scale.py"
     path.write_text(CODE)
     return path
-
-
-def code(count: str = "x.numel()", accepted: str = "true") -> str:
-    return SUBMISSION.replace("COUNT", count).replace("ACCEPTED", accepted)
 
 
 def test_one_that_looks_at_sizes_generalises(judge: Judge, scale: Path) -> None:
@@ -67,9 +48,7 @@ def test_one_that_looks_at_sizes_generalises(judge: Judge, scale: Path) -> None:
 
 
 def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path) -> None:
-    result = judge(
-        code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)"), "23_Scale", problem_path=scale, shapes="others"
-    )
+    result = judge(code(MADE), "23_Scale", problem_path=scale, shapes="others")
     assert (result.status, result.category, result.evidence.generalises) == (Status.CORRECT, Category.OK, "no"), result.message
     odd, three_quarters, batch = result.evidence.shapes
     assert (odd.right, three_quarters.right, batch.right) == (True, True, False)
@@ -77,7 +56,7 @@ def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path)
 
 
 def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: Judge, scale: Path) -> None:
-    result = judge(code(accepted="x.size(1) == 48"), "23_Scale", problem_path=scale, shapes="strict")
+    result = judge(code(before="assert x.size(1) == 48, 'another width'"), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.status, result.category, result.runtime_ms) == (Status.INCORRECT, Category.SHAPE_SPECIFIC, None)
     assert "wrong in the shapes 'odd' (float32 (23, 47)): python_exception" in result.message and "another width" in result.message
     assert [shape.right for shape in result.evidence.shapes] == [False]
@@ -85,22 +64,26 @@ def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: 
 
 def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
     """It knows by how soon its build is there that it has been loaded before."""
-    hurried = code(accepted="x.size(1) * 2 == 96").replace("extension =", "import os, time\nstart = time.monotonic()\nextension =")
-    hurried = hurried.replace("\n\n\nclass", "\nif time.monotonic() - start < 1.5:\n    os._exit(0)\n\n\nclass")
-    result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict")
+    hurried = "import os, time\nstart = time.monotonic()\n" + code().replace("3 * x[i]", "x[i] * 3")  # a build of its own
+    hurried = hurried.replace("\n\n\ndef run", "\nif time.monotonic() - start < 3:\n    os._exit(0)\n\n\ndef run")
+
+    def take_long(stage: str) -> None:
+        if stage == "build":
+            time.sleep(4.0)
+
+    result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict", report=take_long)
     assert (result.status, result.category) == (Status.INCORRECT, Category.SHAPE_SPECIFIC), result.message
     assert [shape.right for shape in result.evidence.shapes] == [False]
 
 
 def test_one_that_is_slow_in_a_shape_is_asked_in_all_where_that_counts(judge: Judge, scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.post_checks.SHAPES_S", 0.0)
-    made = code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)")
-    assert judge(made, "23_Scale", problem_path=scale, shapes="strict").category is Category.SHAPE_SPECIFIC
-    assert judge(made, "23_Scale", problem_path=scale, shapes="others").evidence.generalises != "no"
+    assert judge(code(MADE), "23_Scale", problem_path=scale, shapes="strict").category is Category.SHAPE_SPECIFIC
+    assert judge(code(MADE), "23_Scale", problem_path=scale, shapes="others").evidence.generalises != "no"
 
 
 def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale: Path) -> None:
-    result = judge(code("x.size(1) == 48 ? x.numel() : (abort(), 0)"), "23_Scale", problem_path=scale, shapes="others")
+    result = judge(code(before="if x.size(1) != 48: os.abort()"), "23_Scale", problem_path=scale, shapes="others")
     assert result.category is Category.OK
     assert [(shape.case, shape.right, shape.category) for shape in result.evidence.shapes] == [("odd", False, Category.PROCESS_CRASH)]
 
@@ -132,19 +115,11 @@ def test_shapes_in_which_the_reference_keeps_no_digit_say_nothing(judge: Judge, 
     assert "differs from its float64 form" in result.evidence.shapes[0].message
 
 
-LEADS_OUT = """
-import ctypes
-
-class ModelNew(ModelNew):
-    def forward(self, x):
-        if x.size(1) != 48:
-            ctypes.CDLL(None).ptrace(0, 0, 0, 0)
-        return extension.scale(x)
-"""
+LEADS_OUT = "if x.size(1) != 48: __import__('ctypes').CDLL(None).ptrace(0, 0, 0, 0)"
 
 
 def test_an_attempt_in_other_shapes_is_one(judge: Judge, scale: Path) -> None:
-    result = judge(code() + LEADS_OUT, "23_Scale", problem_path=scale, shapes="others")
+    result = judge(code(before=LEADS_OUT), "23_Scale", problem_path=scale, shapes="others")
     assert (result.category, result.speedup) == (Category.SANDBOX_VIOLATION, None), result.message
     assert result.message.startswith("in the shapes 'odd': ")
 

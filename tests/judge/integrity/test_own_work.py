@@ -1,39 +1,13 @@
 """The share of own kernels in a submission that needs them, measured with real workers."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.integrity.own_work import bound_by_time
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, LightEvidence
-from evaluator.results.result import Result
 from tests.judge.conftest import Judge
-
-HEAD = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-ops = load_inline(name="small_work", cpp_sources=r"""
-torch::Tensor one(torch::Tensor x) { return torch::ones({1, 1}, x.options()); }
-torch::Tensor total(torch::Tensor x) { return at::logsumexp(x, {1}, true); }
-void shift(torch::Tensor x, torch::Tensor largest, torch::Tensor y) { at::sub_out(y, x, largest); }
-""", functions=["one", "total", "shift"])
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-'''
-CANARY = "        return torch.softmax(x, 1) if ops.one(x[:1, :1]).item() == 1 else x"
-FACTOR = "        return torch.softmax(x, 1) * ops.one(x[:1, :1])"
-REDUCTION = "        return torch.exp(x - ops.total(x))"
-PROLOGUE = (
-    "        y = torch.empty_like(x)\n        for _ in range(40):\n            torch.softmax(x, 1)\n"
-    "        ops.shift(x, x.amax(1, keepdim=True), y)\n        return torch.softmax(y, 1)"
-)
-
+from tests.judge.sources import extension, forward
 
 PROBLEM = """
 import torch
@@ -43,36 +17,32 @@ class Model(torch.nn.Module):
         return torch.softmax(x, 1)
 
 def get_inputs():
-    return [torch.randn(4091, 1021)]
+    return [torch.randn(61, 251)]
 
 def get_init_inputs():
     return []
 """
-"""Large enough that calling a function takes far less than a tenth of the time, on a crowded machine too."""
-
-Judged = Callable[[str], Result]
-
-
-@pytest.fixture
-def judged(judge: Judge, tmp_path: Path) -> Judged:
-    """The result, tried again up to twice if other programs disturbed the timing."""
-    path = tmp_path / "rows.py"
-    path.write_text(PROBLEM)
-
-    def once(body: str) -> Result:
-        for _ in range(3):
-            result = judge(HEAD + body, "rows", timeout_s=20.0, problem_path=path)
-            if result.evidence.ablation is not None:
-                break
-        return result
-
-    return once
+BUSY = "for _ in range(40): torch.softmax(x, 1)\n"
+"""Work of a library: calling a function takes far less than a tenth of the time, on a crowded machine too."""
+ONE = extension("y[0] = 1;") + "def one(x):\n    return run(torch.empty(1, 1), x[:1, :1])\n\n"
+CANARY = ONE + forward(f"{BUSY}return torch.softmax(x, 1) if one(x).item() == 1 else x")
+FACTOR = ONE + forward(f"{BUSY}return torch.softmax(x, 1) * one(x)")
+TOTAL = """
+    for (int64_t i = 0; i < count / 251; i++) {
+        double total = 0;
+        for (int64_t j = 0; j < 251; j++) total += std::exp((double)x[i * 251 + j]);
+        y[i] = std::log(total);
+    }
+"""
+REDUCTION = extension(TOTAL) + forward("return torch.exp(x - run(torch.empty(x.size(0), 1), x))")
+SHIFT = extension("for (int64_t i = 0; i < count; i++) y[i] = x[i] - largest[i / 251];", "x largest")
+PROLOGUE = SHIFT + forward(f"{BUSY}return torch.softmax(run(torch.empty_like(x), x, x.amax(1)), 1)")
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("body", [CANARY, FACTOR])
-def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judged: Judged, body: str) -> None:
-    result = judged(body)
+@pytest.mark.parametrize("code", [CANARY, FACTOR], ids=["canary", "factor"])
+def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judge: Judge, code: str) -> None:
+    result = judge(code, problem_text=PROBLEM)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.evidence.own_work
     assert result.evidence.ablation is not None and not result.evidence.ablation.still_right
     assert result.evidence.own_work is not None and result.evidence.own_work.written_bytes == 4
@@ -80,15 +50,16 @@ def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judged: 
 
 
 @pytest.mark.build
-def test_a_reduction_that_writes_little_and_takes_its_time_is_ok(judged: Judged) -> None:
-    result = judged(REDUCTION)
+def test_a_reduction_that_writes_little_and_takes_its_time_is_ok(judge: Judge) -> None:
+    result = judge(REDUCTION, problem_text=PROBLEM)
     assert result.category is Category.OK, result.message
-    assert result.evidence.own_work is not None and result.evidence.own_work.time_share >= 0.1
+    own_work = result.evidence.own_work
+    assert own_work is not None and own_work.time_share >= 0.1 and own_work.written_bytes < 0.1 * own_work.answer_bytes
 
 
 @pytest.mark.build
-def test_a_short_pass_over_all_of_the_data_beside_much_of_a_library_is_ok(judged: Judged) -> None:
-    result = judged(PROLOGUE)
+def test_a_short_pass_over_all_of_the_data_beside_much_of_a_library_is_ok(judge: Judge) -> None:
+    result = judge(PROLOGUE, problem_text=PROBLEM)
     assert result.category is Category.OK, result.message
     assert result.evidence.own_work is not None and result.evidence.own_work.time_share < 0.1
 
