@@ -1,11 +1,12 @@
 """The minimum memory that a case needs, from the sizes of its tensors, which are found without allocating them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 
 from evaluator.machine.devices import Device
 from evaluator.machine.memory import machine_bytes
+from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.procedure import tensors
@@ -56,13 +57,16 @@ _KNOWN: dict[tuple[str, str, str | None], MemoryNeed | None] = {}
 
 
 def memory_need(case: ProblemCase) -> MemoryNeed | None:
-    """The sizes; None if the reference does not run on the device `meta`. Found once per process.
+    """The sizes; None if the reference does not run on the device `meta`. Kept in the cache folder: PyTorch may load its compiler for them.
 
     Raises ProblemError if the problem's file fails.
     """
     key = case.problem.sha256, case.name, case.dtype_name
     if key not in _KNOWN:
-        _KNOWN[key] = _found(case)
+        kept = kept_figures.case_key("memory", case)
+        _KNOWN[key] = need = kept_figures.read_as(MemoryNeed, kept) or _found(case)
+        if need is not None:
+            kept_figures.write(kept, asdict(need))
     return _KNOWN[key]
 
 
