@@ -14,32 +14,31 @@ from torch import nn
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.problem_check.check import check_case
+from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.problem.catalogue import discover
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemCase
+from evaluator.worker.structure import tensors_of
 
-pytestmark = pytest.mark.slow(20)
+pytestmark = pytest.mark.slow(25)
 
 CPU = torch.device("cpu")
 INNER = {
-    "attention": {"batch_size": 1, "heads": 4},
-    "causal_attention": {"batch_size": 2},
-    "decode_attention": {"batch_size": 4},
-    "linear_gelu": {"rows": 64},
-    "moe": {"tokens": 64, "experts": 6},
-    "paged_attention": {"batch_size": 2},
-    "rms_norm_fp8": {"rows": 64},
+    "attention": {"batch_size": 1, "heads": 2},
+    "causal_attention": {"batch_size": 1, "heads": 2},
+    "decode_attention": {"batch_size": 1},
+    "linear_gelu": {"rows": 64, "columns": 512},
+    "moe": {"tokens": 32, "experts": 4},
+    "paged_attention": {"batch_size": 1},
+    "rms_norm_fp8": {"rows": 32},
     "rope_qk_norm": {"tokens": 64},
-    "swiglu_mlp": {"rows": 64},
-    "tensor_parallel_mlp": {"ranks": 2, "rows": 32},
+    "swiglu_mlp": {"rows": 32},
+    "tensor_parallel_mlp": {"ranks": 2, "rows": 16},
     "w4a16_matmul": {"columns": 256},
 }
 """What of each problem's full case is made smaller: rows, which are independent, and nothing that is summed over."""
-ELSEWHERE = [("attention", "bfloat16"), ("causal_attention", "bfloat16"), ("swiglu_mlp", "float16"), ("matmul", "bfloat16")]
-"""Problems in other precisions than their own."""
-SMALLER = {**INNER, "matmul": {"rows": 64}}
+SMALLER = {**INNER, "matmul": {"rows": 64, "columns": 512}}
 
 
 def with_constants(problem: Problem, constants: dict[str, Any], **declared: Any) -> ProblemCase:
@@ -51,15 +50,6 @@ def with_constants(problem: Problem, constants: dict[str, Any], **declared: Any)
 def test_every_shipped_problem_in_half_precision_is_among_these() -> None:
     half = {name for name, path in discover().items() if load(path).declaration.dtype in ("float16", "bfloat16")}
     assert half == set(INNER)
-
-
-@pytest.mark.parametrize(("name", "precision"), [*((name, None) for name in INNER), *ELSEWHERE])
-def test_no_problem_in_half_precision_accepts_float8_at_its_full_inner_sizes(name: str, precision: PrecisionName | None) -> None:
-    problem = load(discover()[name]).in_precision(precision)
-    # By the problem's own draws alone: in those, which are the first, the reference's errors are at their largest.
-    others = {each: "not needed here" for each in DISTRIBUTIONS if each != "own"}
-    checked = check_case(with_constants(problem, SMALLER[name], without=others), CPU)
-    assert checked.admitted, checked.findings
 
 
 def rounded_scores(_: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -94,34 +84,35 @@ def rounded_products(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return (hidden.float() @ down.T).to(x.dtype)
 
 
-def fused_gate(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    gate, up, down = (parameter.float() for parameter in model.parameters())
-    hidden = (nn.functional.silu(x.float() @ gate.T) * (x.float() @ up.T)).to(x.dtype)
-    return (hidden.float() @ down.T).to(x.dtype)
+Answer = Callable[..., torch.Tensor]
+HONEST: dict[tuple[str, PrecisionName | None], list[Answer]] = {
+    ("causal_attention", None): [rounded_scores, deferred_division],
+    ("causal_attention", "bfloat16"): [rounded_probabilities, deferred_division],
+    ("swiglu_mlp", None): [rounded_products],
+}
+"""Answers that round as often as the reference."""
+CASES: list[tuple[str, PrecisionName | None]] = [
+    *((name, None) for name in INNER),
+    ("causal_attention", "bfloat16"),
+    ("matmul", "bfloat16"),
+]
+"""Problems in their own precision, and two in another."""
 
 
-@pytest.mark.parametrize(
-    ("name", "precision", "answer"),
-    [
-        ("causal_attention", None, rounded_scores),
-        ("causal_attention", None, rounded_probabilities),
-        ("causal_attention", None, deferred_division),
-        ("causal_attention", "bfloat16", rounded_probabilities),
-        ("causal_attention", "bfloat16", deferred_division),
-        ("swiglu_mlp", None, rounded_products),
-        ("swiglu_mlp", None, fused_gate),
-    ],
-)
-def test_what_rounds_as_often_as_the_reference_passes(
-    name: str, precision: PrecisionName | None, answer: Callable[..., torch.Tensor]
-) -> None:
-    fewer = {"heads": 4} if name == "causal_attention" else {}
-    case = with_constants(load(discover()[name]).in_precision(precision), {**SMALLER[name], **fewer})
+@pytest.mark.parametrize(("name", "precision"), CASES)
+def test_what_rounds_as_often_as_the_reference_passes_and_float8_does_not(name: str, precision: PrecisionName | None) -> None:
+    # By the problem's own draws alone: in those, which are the first, the reference's errors are at their largest.
+    others = {each: "not needed here" for each in DISTRIBUTIONS if each != "own"}
+    case = with_constants(load(discover()[name]).in_precision(precision), SMALLER[name], without=others)
     model = case.model(1)
     oracle = Oracle(model, case.rows_independent)
+    assert trivial_answers_to(case, oracle, CPU, ["half precision"]) == ()
+    honest = HONEST.get((name, precision), [])
     with torch.no_grad():
-        for distribution in ("own", "wide"):
+        for distribution in ("own", "wide") if honest else ("own",):
             inputs = changed(case.inputs(2, CPU), distribution, 2)
-            judged = judge_values(case, oracle, inputs, [answer(model, *inputs)], oracle.expected(inputs))
-            assert judged.category is None, (distribution, judged.message)
-            assert judged.informative
+            expected = oracle.expected(inputs)
+            for answer in honest or [lambda *_, right=expected: right]:
+                given = [tensor.clone() for _, tensor in tensors_of(answer(model, *inputs))]
+                judged = judge_values(case, oracle, inputs, given, expected)
+                assert judged.category is None and judged.informative, (distribution, answer, judged.message)
