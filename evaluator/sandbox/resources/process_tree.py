@@ -22,8 +22,7 @@ class Lineage:
 
     def look(self) -> set[int]:
         """Look for them now."""
-        with os.scandir("/proc") as entries:
-            present = {int(entry.name) for entry in entries if entry.name.isdigit()}
+        present = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - pathlib takes three times as long
         self.found &= present
         self._others &= present
         fresh = present - self.found - self._others
