@@ -1,10 +1,11 @@
 """Bytes that own functions write, and their time, however they get their memory."""
 
 import ctypes
+import gc
 import mmap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -12,12 +13,20 @@ import pytest
 import torch
 
 from evaluator.worker.patches.ablation import Ablation
-from evaluator.worker.patches.own_work import SAMPLE, OwnWork
+from evaluator.worker.patches import own_work
+from evaluator.worker.patches.own_work import OwnWork
 
-pytestmark = pytest.mark.slow(10)
-
+SAMPLE = 1 << 19
 PATTERN = 0x39
 ENOUGH = 1 << 30
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_the_tests_own_objects() -> Iterator[None]:
+    """Only objects of these tests are looked through, as there are many others in this process."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def counted(work: OwnWork, body: Callable[[], Any], enough: int = ENOUGH) -> int | None:
@@ -80,7 +89,8 @@ def test_of_a_new_tensor_what_was_written_counts() -> None:
     assert counted(work, lambda: work.run(filled, (), {})) == 0
 
 
-def test_of_large_memory_a_sample_is_observed() -> None:
+def test_of_large_memory_a_sample_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_work, "SAMPLE", SAMPLE)
     work, x = OwnWork(), torch.zeros(5 * SAMPLE, dtype=torch.uint8)
     before = torch.random.get_rng_state()
     written = counted(work, lambda: work.run(lambda y: y[: len(y) // 10].fill_(1), (x,), {}))
