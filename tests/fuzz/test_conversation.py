@@ -17,8 +17,8 @@ from tests.fuzz.plan import REQUESTS, Mutation, Plan
 
 pytestmark = pytest.mark.slow(160)
 
-LIGHT_CONVERSATIONS = 240
-CONFINED_CONVERSATIONS = 60
+COUNTS = (60, pytest.param(240, marks=pytest.mark.nightly))
+CONFINED_COUNTS = (20, pytest.param(60, marks=pytest.mark.nightly))
 PATIENT_S = 2.0
 GROWTH_BYTES = 128 << 20
 """What the allocators may keep of a frame of 8 MiB, parsed, and of the rest."""
@@ -48,25 +48,27 @@ def check_health(before: Health, after: Health) -> None:
     assert after.resident_bytes - before.resident_bytes < GROWTH_BYTES
 
 
-def test_the_judge_comes_through_every_conversation_with_light_workers(context: JudgeContext, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_judge_comes_through_every_conversation_with_light_workers(context: JudgeContext, tmp_path: Path, count: int) -> None:
     with LightZygote() as light:
         conversations = Conversations(context, tmp_path, light)
         assert conversations.judge(SUBMISSION).status is Status.CORRECT
         before = Health.now()
         with short_deadlines():
-            assert hold_many(conversations, REQUESTS, LIGHT_CONVERSATIONS) >= LIGHT_CONVERSATIONS
+            assert hold_many(conversations, REQUESTS, count) >= count
         check_health(before, Health.now())
         assert conversations.judge(SUBMISSION).status is Status.CORRECT
     honest = Conversations(context, tmp_path).judge(SUBMISSION)
     assert honest.status is Status.CORRECT, honest.message
 
 
-def test_the_judge_comes_through_every_conversation_with_confined_workers(context: JudgeContext, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", CONFINED_COUNTS)
+def test_the_judge_comes_through_every_conversation_with_confined_workers(context: JudgeContext, tmp_path: Path, count: int) -> None:
     conversations = Conversations(context, tmp_path)
     assert conversations.judge(SUBMISSION).status is Status.CORRECT
     before = Health.now()
     with short_deadlines(), following_plans():
-        assert hold_many(conversations, AFTER_LOADING, CONFINED_CONVERSATIONS) >= CONFINED_CONVERSATIONS // 2
+        assert hold_many(conversations, AFTER_LOADING, count) >= count // 2
     check_health(before, Health.now())
     assert conversations.judge(SUBMISSION).status is Status.CORRECT
 

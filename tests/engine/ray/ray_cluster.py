@@ -33,7 +33,7 @@ class SmallCluster:
         """What has hosts there, if anything: there is no room for others beside them."""
 
     def __enter__(self) -> "SmallCluster":
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_prestart_worker_first_driver": "0"}
         head = {"num_cpus": 0, "object_store_memory": OBJECT_STORE_BYTES, "include_dashboard": False}
         self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         return self

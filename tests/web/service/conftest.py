@@ -85,9 +85,10 @@ def desk(store: Store, problems: ServedProblems, bounds: Bounds) -> Iterator[Des
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A service that judges on the CPU, and has a folder of headers for submissions."""
+    """A service that judges on the CPU, and has a folder of headers for submissions. Told to stop, it finishes nothing."""
     root = tmp_path_factory.mktemp("service")
-    with Process(root, None, "--headers", str(header_folder(root))) as running:
+    more = ("--headers", str(header_folder(root)), "--jobs", "1", "--grace", "0", "--max-timeout", "20")
+    with Process(root, None, *more) as running:
         yield running
 
 

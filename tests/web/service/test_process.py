@@ -10,8 +10,12 @@ from typing import Any
 import psutil
 import pytest
 
+from db.queue.requests import Requests
+from db.storage.record import Entry
 from db.store import Store
+from evaluator.results.category import Category
 from tests.command_line import PROBLEM, TILED, submission
+from tests.db.samples import result
 from tests.web.service.process import Process
 
 pytestmark = pytest.mark.slow(60)
@@ -138,45 +142,43 @@ def until_drained(service: Process, operator: dict[str, str]) -> dict[str, Any]:
     return dict(told)
 
 
-def test_a_drained_service_has_ended_what_it_had_begun_and_goes_on_with_the_rest_when_told(tmp_path: Path) -> None:
-    # With no time to finish anything in once it is told to stop: what a drain lets end does not end by that.
-    with Process(tmp_path, None, "--jobs", "1", "--grace", "0", "--max-timeout", "20") as own:
-        operator = {"Authorization": f"Bearer {own.make_token('--author', 'ops', '--scope', 'operate')}"}
-        refused = own.client.post("/v1/evaluations", json={"problem": "double", "source": SLOW, "options": {"timeout_s": 21}})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "bad_option")
-        assert "at most 20 seconds" in refused.json()["error"]["message"]
-        ids = [own.submit(SLOW.replace("3", str(number))) for number in range(3, 6)]
-        while states(own, ids)[0] == "queued":
-            time.sleep(0.05)
-        told = own.client.post("/drain", headers=operator).json()
-        assert (told["state"], told["queue"], told["under_way"], told["queued"]) == ("draining", "leave", 1, 2)
-        refused = own.client.post("/v1/evaluations", json={"problem": "double", "source": WRONG})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
-        assert own.client.get("/readyz").status_code == 503 and own.client.get("/healthz").status_code == 200
-        assert own.verdict(ids[0])["category"] == "wrong_values"
-        assert until_drained(own, operator) == told | {"state": "drained", "under_way": 0}
-        time.sleep(2)
-        assert states(own, ids) == ["done", "queued", "queued"]
+def test_a_drained_service_has_ended_what_it_had_begun_and_goes_on_with_the_rest_when_told(process: Process) -> None:
+    operator = {"Authorization": f"Bearer {process.make_token('--author', 'ops', '--scope', 'operate')}"}
+    refused = process.client.post("/v1/evaluations", json={"problem": "double", "source": SLOW, "options": {"timeout_s": 21}})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "bad_option")
+    assert "at most 20 seconds" in refused.json()["error"]["message"]
+    ids = [process.submit(SLOW.replace("3", str(number))) for number in range(3, 6)]
+    while states(process, ids)[0] == "queued":
+        time.sleep(0.05)
+    told = process.client.post("/drain", headers=operator).json()
+    assert (told["state"], told["queue"], told["under_way"], told["queued"]) == ("draining", "leave", 1, 2)
+    refused = process.client.post("/v1/evaluations", json={"problem": "double", "source": WRONG})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+    assert process.client.get("/readyz").status_code == 503 and process.client.get("/healthz").status_code == 200
+    assert process.verdict(ids[0])["category"] == "wrong_values"
+    assert until_drained(process, operator) == told | {"state": "drained", "under_way": 0}
+    time.sleep(2)
+    assert states(process, ids) == ["done", "queued", "queued"]
 
-        assert own.client.delete("/drain", headers=operator).json()["state"] == "serving"
-        ids.append(own.submit(WRONG))
-        told = own.client.post("/drain", params={"queue": "finish"}, headers=operator).json()
-        assert told["state"] == "draining" and told["under_way"] + told["queued"] >= 1
-        assert own.client.get("/readyz").status_code == 503
-        assert until_drained(own, operator) == {"state": "drained", "queue": "finish", "under_way": 0, "queued": 0}
-        assert states(own, ids) == ["done"] * 4
-        assert own.terminate() == 0
-        with Store.open(own.db, read_only=True) as store:
-            assert store.count() == 4
+    assert process.client.delete("/drain", headers=operator).json()["state"] == "serving"
+    ids.append(process.submit(WRONG))
+    told = process.client.post("/drain", params={"queue": "finish"}, headers=operator).json()
+    assert told["state"] == "draining" and told["under_way"] + told["queued"] >= 1
+    assert process.client.get("/readyz").status_code == 503
+    assert until_drained(process, operator) == {"state": "drained", "queue": "finish", "under_way": 0, "queued": 0}
+    assert states(process, ids) == ["done"] * 4
 
 
 def test_two_processes_share_a_postgresql_queue(postgresql_url: str, tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    with Process(tmp_path / "one", postgresql_url, "--jobs", "1") as one, Process(tmp_path / "two", postgresql_url, "--jobs", "1") as two:
-        ids = [one.submit(SLOW.replace("3", str(number))) for number in range(3, 9)]
-        assert [two.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 6
-    with Store.open(postgresql_url, read_only=True) as store, store.read() as connection:
-        assert store.count() == 6
-        runs = connection.exec_driver_sql("SELECT run_id, count(*) FROM evaluations GROUP BY run_id").all()
-        assert len(runs) == 2, runs
+    with Process(tmp_path, postgresql_url, "--jobs", "1") as service, Store.open(postgresql_url) as store:
+        ids = [service.submit(SLOW.replace("3", str(number))) for number in range(3, 7)]
+        other = Requests(store)
+        claims = other.claim("another process", 2, 600.0)
+        assert len(claims) == 2
+        theirs = {claim.public_id for claim in claims}
+        assert [service.verdict(name)["category"] for name in ids if name not in theirs] == ["wrong_values"] * 2
+        assert {state for name, state in zip(ids, states(service, ids), strict=True) if name in theirs} == {"claimed"}
+        made = [result(Category.WRONG_SHAPE, submission=f"service/{claim.public_id}", problem=claim.problem) for claim in claims]
+        store.save_all([Entry.of(each, SLOW, 1, None) for each in made], also=other.settle("another process", claims))
+        assert {service.verdict(name)["category"] for name in theirs} == {"wrong_shape"}
+        assert store.count() == 4
