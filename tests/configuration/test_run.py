@@ -1,14 +1,15 @@
 """A run whose options come from a file."""
 
 import json
-import os
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import PROJECT, RUN_S, Bench, submission
+from assay.__main__ import main as assay
+from db.__main__ import main as db
+from tests import warm
+from tests.command_line import Bench, submission
 
 FILE = """\
 [tool.assay]
@@ -19,25 +20,25 @@ jobs = 1
 """
 
 
-def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "COLUMNS": "200", "ASSAY_CACHE": str(folder / "cache")}
-    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_S)
-
-
-@pytest.mark.slow(15)
-def test_a_run_says_what_holds_from_which_file_and_reads_none_beside_submissions(tmp_path: Path) -> None:
+@pytest.mark.slow(8)
+def test_a_run_says_what_holds_from_which_file_and_reads_none_beside_submissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = Bench(tmp_path)
     file = bench.write("pyproject.toml", FILE)
     bench.write("work/double/right.py", submission())
     bench.write("work/double/assay.toml", "no-sandbox = true\ntimout = 3")
-    judged = run(tmp_path / "work", str(PROJECT / "pipeline.py"), "double", "--timeout", "20")
-    assert judged.returncode == 0, judged.stderr
+    judged = warm.run(["double", "--timeout", "20"], tmp_path / "work", bench.variables({}))
+    assert judged.code == 0, judged.stderr
+    assert not re.search(r"^\d\d:\d\d:\d\d\.\d ", judged.stderr, re.MULTILINE), "without -v there is no log"
     assert f"Options from {file}: db, reference, device, jobs\n" in judged.stdout
     assert "sandbox: none" not in judged.stdout and "1 evaluated: 1 correct" in judged.stdout
     assert bench.database.exists()
-    for words in (["-m", "db", "list", "--json"], ["-m", "assay", "list", "--json"]):
-        listed = run(tmp_path / "work", *words)
-        assert [row["submission"] for row in json.loads(listed.stdout)] == ["double/right.py"], listed.stderr
-    inside = run(tmp_path / "work/double", str(PROJECT / "pipeline.py"), "right.py")
-    assert (inside.returncode, inside.stdout, inside.stderr.count("\n")) == (2, "", 1)
+    monkeypatch.chdir(tmp_path / "work")
+    for listing in (db, assay):
+        assert listing(["list", "--json"]) == 0
+        listed = capsys.readouterr()
+        assert [row["submission"] for row in json.loads(listed.out)] == ["double/right.py"], listed.err
+    inside = warm.run(["right.py"], tmp_path / "work/double", {})
+    assert (inside.code, inside.stdout, inside.stderr.count("\n")) == (2, "", 1)
     assert "double/assay.toml: no option 'timout'; nearest: timeout" in inside.stderr

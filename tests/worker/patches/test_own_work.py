@@ -12,8 +12,8 @@ import numpy
 import pytest
 import torch
 
-from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches import own_work
+from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.own_work import OwnWork
 
 SAMPLE = 1 << 19
