@@ -151,16 +151,19 @@ def test_a_quote_that_is_left_open_is_the_pass_s_own(tmp_path: Path) -> None:
 PLAIN_CU = "namespace { __global__ void twice(float* x) { x[threadIdx.x] *= 2; } }\nvoid go(float* x) { twice<<<1, 32>>>(x); }\n"
 
 
+OF_TWO = ("-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90", "-O1")
+
+
 @pytest.mark.build
 @pytest.mark.parametrize(
-    "flags",
+    ("text", "flags"),
     [
-        ("-arch=sm_90a",),
-        ("-arch=sm_90a", "-ccbin", shutil.which("g++") or "g++"),
-        ("-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90", "-O1"),
+        (PLAIN_CU, ("-arch=sm_90a", "-ccbin", shutil.which("g++") or "g++")),
+        (PLAIN_CU, OF_TWO),
+        (PLAIN_CU.replace("2;", "wrong;"), ("-arch=sm_90a",)),
+        (PLAIN_CU.replace(">>>(x)", ">>>(y)"), OF_TWO),
     ],
 )
-@pytest.mark.parametrize("text", [PLAIN_CU, PLAIN_CU.replace("2;", "wrong;"), PLAIN_CU.replace(">>>(x)", ">>>(y)")])
 def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], cuda_machine: Toolchain, tmp_path: Path) -> None:
     assert cuda_machine.nvcc is not None
     (tmp_path / "cuda.cu").write_text(text)
