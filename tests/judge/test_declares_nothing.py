@@ -240,9 +240,7 @@ def test_where_any_inputs_are_declared_all_decide(judge: Judge) -> None:
     assert (result.status, "shifted" in result.message) == (Status.INCORRECT, True), result.message
 
 
-@pytest.mark.parametrize(
-    "ending", ["__import__('os')._exit(3)", "__import__('os').abort()", "__import__('time').sleep(600)", "exec('raise ValueError(1)')"]
-)
+@pytest.mark.parametrize("ending", ["__import__('os')._exit(3)", "__import__('time').sleep(600)", "exec('raise ValueError(1)')"])
 def test_no_verdict_changes_by_how_a_worker_ends_on_other_inputs(judge: Judge, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     monkeypatch.setattr("evaluator.judge.post_checks.ABLATED_S", 1.0)
     text = problem(TANH, "torch.randn(rows, columns)")
@@ -263,9 +261,9 @@ static float narrowed(float value) {  // to ten bits of mantissa, the nearest
 }
 """
 PRODUCTS = """
-    for (int64_t i = 0, inner = 4096; i < count / inner * 20; ++i) {
+    for (int64_t i = 0, inner = 4096; i < count / inner * 7; ++i) {
         float sums[16] = {};
-        for (int64_t k = 0; k < inner; ++k) sums[k % 16] += NARROWED(a[i / 20 * inner + k]) * NARROWED(b[i % 20 * inner + k]);
+        for (int64_t k = 0; k < inner; ++k) sums[k % 16] += NARROWED(a[i / 7 * inner + k]) * NARROWED(b[i % 7 * inner + k]);
         y[i] = 0;
         for (float part : sums) y[i] += part;
     }
@@ -276,10 +274,10 @@ PRODUCT = forward("return a @ b", "a, b")
 @pytest.mark.parametrize(
     ("narrowed", "drawn", "category"),
     [
-        ("narrowed", "torch.rand(24, 4096), torch.rand(4096, 20)", Category.REDUCED_PRECISION),
-        ("", "torch.rand(24, 4096), torch.rand(4096, 20)", Category.OK),
-        ("narrowed", "torch.randn(24, 4096), torch.randn(4096, 20)", Category.PRECISION_LOSS),
-        ("", "torch.randn(24, 4096), torch.randn(4096, 20)", Category.OK),
+        ("narrowed", "torch.rand(6, 4096), torch.rand(4096, 7)", Category.REDUCED_PRECISION),
+        ("", "torch.rand(6, 4096), torch.rand(4096, 7)", Category.OK),
+        ("narrowed", "torch.randn(6, 4096), torch.randn(4096, 7)", Category.PRECISION_LOSS),
+        ("", "torch.randn(6, 4096), torch.randn(4096, 7)", Category.OK),
     ],
 )
 def test_ten_bits_of_mantissa_are_reduced_precision_where_they_pass(judge: Judge, narrowed: str, drawn: str, category: Category) -> None:

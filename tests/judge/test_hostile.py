@@ -97,7 +97,6 @@ LIGHT = [
     ("flooding", "call", FORGED, "a reply to request 1 "),
     ("flooding_builds", "call", FORGED, "more than 32 builds"),
     ("loud_builds", "call", Category.CPP_COMPILE_ERROR, "#error 0000"),
-    ("loud_builds_listened_to", "call", FORGED, "more than 32 builds"),
     ("build_of_nothing", "load", FORGED, "more than 32 builds"),
     ("build_of_a_path", "call", FORGED, "more than 32 builds"),
     ("build_with_long_names", "load", FORGED, "more than 32 builds"),
@@ -219,10 +218,12 @@ def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judg
     assert result.evidence.stages_s["rounds"] < 4
 
 
-def test_what_compilers_say_is_kept_within_a_limit(judge: Judge) -> None:
-    result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
+def test_what_compilers_say_is_kept_within_a_limit(light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_broker, "MAX_BUILDS", 6)
+    result = light("# hostile: loud_builds_listened_to at call\nclass ModelNew: ...\n")
+    check(result, FORGED, "more than 6 builds")
     builds = result.evidence.builds
-    assert len(builds) == build_broker.MAX_BUILDS
+    assert len(builds) == 6
     assert sum(len(build.output) for build in builds) == build_broker.MAX_BUILDS_OUTPUT_CHARS
     assert "#error 0000" in builds[0].output
     assert len(builds[-1].diagnostics) == build_broker.KEPT_DIAGNOSTICS
@@ -237,7 +238,7 @@ def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.Monke
 
 
 def test_every_behaviour_is_tried() -> None:
-    assert {case[0] for case in (*LIGHT, *CONFINED)} == BEHAVIOURS.keys() | SPOILED.keys()
+    assert {case[0] for case in (*LIGHT, *CONFINED)} | {"loud_builds_listened_to"} == BEHAVIOURS.keys() | SPOILED.keys()
 
 
 def test_after_all_of_them_an_honest_submission_is_judged(judge: Judge, light: Callable[..., Result]) -> None:

@@ -1,4 +1,7 @@
-"""Workers under ncu, at every level of the sandbox. A program stands in for ncu: it runs its child, and writes what ncu would write."""
+"""Workers under ncu. A program stands in for ncu: it runs its child, and writes what ncu would write.
+
+The levels of the sandbox are in test_sanitizer_runs.py: tools start workers in the same way.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +23,7 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
 from tests.judge.test_sanitizer_runs import launched
 
-cold = pytest.mark.slow(60)
+cold = pytest.mark.slow(20)
 """For tests that start Python and PyTorch anew, under a tool."""
 LOGS = Path(__file__).parents[1] / "profiler/logs"
 RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
@@ -60,8 +63,8 @@ def profiled(context: JudgeContext, profiler: Profiler, code: str = RIGHT) -> Pr
 
 
 @cold
-def test_what_ncu_writes_becomes_figures_at_every_level(level_context: JudgeContext, open_folder: Path) -> None:
-    found = profiled(level_context, stand_in(open_folder))
+def test_what_ncu_writes_becomes_figures(context: JudgeContext, open_folder: Path) -> None:
+    found = profiled(context, stand_in(open_folder))
     assert (found.outcome, found.remark, found.passes) == ("ended", "", 8)
     assert [(kernel.own, kernel.registers) for kernel in found.kernels] == [(True, 168), (False, 32)]
     assert found.duration_ms == pytest.approx(0.212576) and found.duration_s > 0
