@@ -53,7 +53,7 @@ def ask(name):
         return problems.get(name).name
 
 if __name__ == "__main__":
-    with Pool(2) as pool:
+    with Pool(1) as pool:
         print(*pool.map(ask, ["softmax", "rope"]))
 """
 INTERRUPTED = """\

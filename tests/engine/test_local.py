@@ -24,6 +24,7 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
+from tests import warm
 from tests.engine.contract import (  # noqa: F401 - tests of every engine
     QUICK,
     SLOW,
@@ -44,7 +45,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
 )
 from tests.judge.conftest import make_job, own_cpu
 
-pytestmark = pytest.mark.slow(60)
+pytestmark = pytest.mark.slow(30)
 
 ENDLESS = SLOW.replace("sleep(1)", "sleep(1000)")
 """Longer than a test: what ends it is the engine's closing."""
@@ -61,18 +62,24 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
         yield engine
 
 
-def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def kept_zygote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of a test's own starts no fork server of its own."""
+    monkeypatch.setattr("evaluator.engine.judge_pool.launch_zygote", warm._zygote)
+
+
+def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, kept_zygote: None) -> None:
     with LocalEngine(options(tmp_path, 4)) as engine:
-        monkeypatch.setattr(admission_limit, "LOADING_S", 600.0)  # however busy this machine is
-        monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
-        assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
-        assert len(engine.pool.judges) == 1
-        monkeypatch.undo()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(admission_limit, "LOADING_S", 600.0)  # however busy this machine is
+            patch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
+            assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
+            assert len(engine.pool.judges) == 1
         run(engine, [SLOW] * 4)
         assert len(engine.pool.judges) > 1
 
 
-def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_zygote: None) -> None:
     with LocalEngine(options(tmp_path, 2)) as engine:
         monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
         first = results_of(engine, [make_job(QUICK, name=f"{number}.py") for number in range(20)])
@@ -97,8 +104,7 @@ def kill_zygote(engine: LocalEngine) -> None:
     os.kill(engine.pool.zygote.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("kill", [kill_judges, kill_zygote])
-@pytest.mark.parametrize("stage", ["load", "rounds"])
+@pytest.mark.parametrize(("kill", "stage"), [(kill_judges, "load"), (kill_judges, "rounds"), (kill_zygote, "rounds")])
 def test_a_process_of_ours_that_is_killed_costs_no_result(engine: LocalEngine, kill: Callable[[LocalEngine], None], stage: str) -> None:
     results = run(engine, [SLOW, QUICK, QUICK], once_in(stage, lambda: kill(engine)))
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}, [result.message for result in results.values()]
@@ -123,7 +129,7 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
-def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_other_up(tmp_path: Path) -> None:
+def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_other_up(tmp_path: Path, kept_zygote: None) -> None:
     devices = [replace(own_cpu(), unique_id=f"cpu-{number}-of-{os.getpid()}", name=f"Device {number}") for number in range(2)]
     taken = DeviceLock(devices[1].unique_id)
     with LocalEngine(replace(options(tmp_path, 2), device=devices[0], more_devices=(devices[1],))) as engine:

@@ -15,7 +15,7 @@ from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
 from tests.fuzz.plan import REQUESTS, Mutation, Plan
 
-pytestmark = pytest.mark.slow(160)
+pytestmark = pytest.mark.slow(35)
 
 COUNTS = (60, pytest.param(240, marks=pytest.mark.nightly))
 CONFINED_COUNTS = (20, pytest.param(60, marks=pytest.mark.nightly))

@@ -31,7 +31,7 @@ from evaluator.sandbox.level_choice import try_level
 from tests.judge.conftest import make_job, own_cpu
 from tests.sandbox.conftest import CONFINED
 
-pytestmark = pytest.mark.slow(50)
+pytestmark = pytest.mark.slow(40)
 
 SEARCHER = Path(__file__).with_name("searcher.py").read_text(encoding="utf-8")
 MARKED = '''\
@@ -108,7 +108,7 @@ def context(request: pytest.FixtureRequest, problem: Path, cache: Path) -> Itera
     yield from start(request.param, cache)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def planted_context(problem: Path, cache: Path) -> Iterator[JudgeContext]:
     """A warm parent with a secret in its environment."""
     yield from start(Level.NAMESPACES, cache, PLANTED=mark("planted"))
@@ -141,6 +141,7 @@ def test_after_an_answer_was_compared_nothing_is_found(context: JudgeContext, pr
     assert looked["memory"] > 100 << 20 and looked["descriptors"] > 3 and looked["files"] > 0
 
 
+@pytest.mark.parametrize("context", CONFINED[:1], indirect=True)
 def test_beside_the_baseline_nothing_is_found(context: JudgeContext, problem: Path) -> None:
     found, looked = search(context, problem, timed(SEARCHER))
     assert found == []

@@ -13,6 +13,7 @@ import pytest
 from db.store import Store
 from tests.command_line import PROJECT
 from tests.db.samples import result
+from web.__main__ import main
 from web.listener import listening
 
 pytestmark = pytest.mark.slow(10)
@@ -20,10 +21,6 @@ pytestmark = pytest.mark.slow(10)
 WITHOUT = (
     "import sys; sys.modules['{}'] = None; import runpy; sys.argv = ['web', '--db', '{}']; runpy.run_module('web', run_name='__main__')"
 )
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "web", *arguments], cwd=PROJECT, capture_output=True, text=True)
 
 
 def test_it_serves_until_it_is_interrupted_and_only_here(store: Store, url: str) -> None:
@@ -49,16 +46,18 @@ def test_no_part_of_an_answer_waits_for_another_to_be_acknowledged() -> None:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_what_can_t_be_done_is_one_line(url: str, tmp_path: Path, store: Store) -> None:
+def test_what_can_t_be_done_is_one_line(url: str, tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for arguments, words in (
             (("--db", f"sqlite:///{tmp_path}/none.db"), "There is no database"),
             (("--db", url, "--port", str(taken.getsockname()[1])), "can't be listened on"),
             (("--db", url, "--host", "203.0.113.7"), "can't be listened on"),
         ):
-            refused = run(*arguments)
-            assert refused.returncode == 2 and words in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
-    assert run("--port", "70000").returncode == 2
+            assert main(arguments) == 2
+            told = capsys.readouterr().err
+            assert words in told and told.count("\n") == 1, told
+    with pytest.raises(SystemExit, match="2"):
+        main(["--port", "70000"])
 
 
 def test_without_the_extra_it_says_what_to_install(url: str, store: Store) -> None:

@@ -56,7 +56,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
 from tests.engine.ray.ray_cluster import SmallCluster, options_for
 from tests.judge.conftest import make_job, own_cpu
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(80)
 
 EXTENSION = """\
 import torch

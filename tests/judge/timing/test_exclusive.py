@@ -1,7 +1,6 @@
 """Two pipelines at once on one device never time at the same moment."""
 
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from db.store import Store
 from tests.shipped import ROOT
 
 pytestmark = pytest.mark.slow(20)
@@ -41,10 +41,10 @@ def start(folder: Path, name: str) -> subprocess.Popen[bytes]:
 
 def calls(folder: Path, name: str, number: int) -> list[tuple[float, float]]:
     """When the submission was called: what it printed, as far as that was kept."""
-    command = [sys.executable, "-m", "db", "--db", f"sqlite:///{folder / name}.db", "show", str(number), "--json"]
-    shown = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
-    assert shown["speedup"] is not None, shown["message"]
-    return [(float(begin), float(end)) for begin, end in CALL.findall(shown["evidence"]["stdout"])]
+    with Store.open(f"sqlite:///{folder / name}.db", read_only=True) as store:
+        stored = store.get(number)
+    assert stored is not None and stored.result.speedup is not None
+    return [(float(begin), float(end)) for begin, end in CALL.findall(stored.result.evidence.stdout)]
 
 
 def test_two_pipelines_never_call_at_the_same_moment(tmp_path: Path) -> None:
