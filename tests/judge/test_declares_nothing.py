@@ -9,7 +9,7 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 from tests.judge.sources import copied, extension
 
-pytestmark = pytest.mark.slow(40)
+pytestmark = pytest.mark.slow(30)
 
 IMPORTS = "import torch\nfrom torch import nn\n"
 SIZES = "rows = 64\ncolumns = 200\n"

@@ -16,7 +16,7 @@ from evaluator.results.score import UNSOLVED_SPEEDUP, speedup_in
 from tests.judge.conftest import Judge
 from tests.judge.sources import extension, forward
 
-pytestmark = pytest.mark.slow(35)
+pytestmark = pytest.mark.slow(20)
 
 PROBLEM = """
 import torch
@@ -33,7 +33,7 @@ class Model(nn.Module):
         return torch.tanh(x) * 3
 
 def get_inputs():
-    return [torch.randn(rows, 300)]
+    return [torch.randn(rows, 30)]
 
 def get_init_inputs():
     return []
@@ -60,7 +60,7 @@ def test_each_workload_has_rounds_and_a_time(in_all: Judge) -> None:
     result = in_all(forward(RIGHT))
     assert (result.category, result.case) == (Category.NO_CUSTOM_KERNEL, "all")
     assert [each.case for each in workloads(result)] == ["40", "10", "20"]
-    assert [each.input_bytes for each in workloads(result)] == [48000, 12000, 24000]
+    assert [each.input_bytes for each in workloads(result)] == [4800, 1200, 2400]
     assert all(each.right and each.rounds > 1 and each.timing and each.timing.calls > 3 for each in workloads(result))
     speedups = [speedup_in(each) for each in workloads(result)]
     assert result.speedup == pytest.approx(math.prod(speedups) ** (1 / 3))
@@ -90,7 +90,7 @@ def test_a_failing_workload_fails_the_submission(in_all: Judge, body: str, categ
     assert result.message.startswith("in the workload 20: ") and words in result.message
 
 
-@pytest.mark.parametrize("fault", ["return torch.tanh(x) * 4", "raise ValueError('not mine')", "os.abort()"])
+@pytest.mark.parametrize("fault", ["return torch.tanh(x) * 4", "os.abort()"])
 def test_a_wrong_workload_may_be_unsolved(in_all: Judge, fault: str) -> None:
     result = in_all(forward(f"if x.size(0) == 10:\n    {fault}\n{RIGHT}"), "unsolved")
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
@@ -115,18 +115,16 @@ def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Ju
     assert result.message.startswith("in the workload 20: ")
 
 
-def test_a_submission_is_built_and_loaded_once_for_all_workloads(in_all: Judge) -> None:
+def test_a_submission_is_built_and_loaded_once_and_its_kernels_are_left_out_in_each_workload(in_all: Judge) -> None:
     tells = "import functools\ntell = functools.cache(lambda what: print(what, flush=True))\ntell('loaded')\n"
     result = in_all(tells + SUBMISSION.replace("CALL", "tell(x.size(0)) or tanh3(x)"))
     assert result.category is Category.OK, result.message
     assert len(result.evidence.builds) == 1
     assert sorted(result.evidence.stdout.split()) == ["10", "20", "40", "loaded"], "one load has served all sizes"
+    assert all(each.ablation is not None and not each.ablation.still_right for each in workloads(result)[1:])
 
 
 def test_own_kernels_have_to_be_used_in_each_workload(in_all: Judge) -> None:
-    result = in_all(SUBMISSION.replace("CALL", "tanh3(x)"))
-    assert result.category is Category.OK, result.message
-    assert all(each.ablation is not None and not each.ablation.still_right for each in workloads(result)[1:])
     result = in_all(SUBMISSION.replace("CALL", "torch.tanh(x) * 3 if x.size(0) == 20 else tanh3(x)"))
     assert result.category is Category.NO_CUSTOM_KERNEL
     assert result.message.startswith("in the workload 20: ")
@@ -143,7 +141,7 @@ def problem_of_a_file(folder: Path) -> Path:
     text = PROBLEM.replace('[{"rows": 10}, {"rows": 40}, {"rows": 20}]', '"tanh3.jsonl"').replace("FAILED", "fails")
     text = text.replace("(self, x)", "(self, x, places)").replace("torch.tanh(x)", "torch.tanh(x)[places]")
     path = folder / "tanh3.py"
-    path.write_text(text.replace("300)]", "300), torch.randperm(rows)]"))
+    path.write_text(text.replace("30)]", "30), torch.randperm(rows)]"))
     save_file({"places": torch.arange(20) // 2}, folder / "pairs.safetensors")
     stored = {"type": "safetensors", "path": "pairs.safetensors", "tensor_key": "places"}
     rows = [("a1", 40, {"type": "random"}), ("b2", 20, {"type": "random"}), ("c3", 20, stored)]
