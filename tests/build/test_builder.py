@@ -2,6 +2,8 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from evaluator.build.memory_file import sealed_copy
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
+from evaluator.sandbox import Zygote, best_level
 from tests.build.conftest import FLAGS, PLAIN_C, bare_toolchain, calls, copy_of, request
 
 ADD = """#include <torch/extension.h>
@@ -219,9 +222,12 @@ def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def builder(machine: Toolchain, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """A builder that keeps its builds from one test to the next."""
-    return Builder(Cache(copy_of(prepared, tmp_path_factory.mktemp("builder") / "cache")), machine)
+def builder(machine: Toolchain, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
+    """A builder that keeps its builds from one test to the next, and compiles in the sandbox, if there is one."""
+    cache = Cache(copy_of(prepared, tmp_path_factory.mktemp("builder") / "cache"))
+    with ExitStack() as stack:
+        zygote = stack.enter_context(Zygote.start((), best_level())) if best_level() is not None else None
+        yield Builder(cache, machine, zygote)
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +235,7 @@ def adder(builder: Builder) -> BuildEvidence:
     """Evidence of the first build of ADD."""
     outcome = builder.build(request(ADD, "main.cpp", name="adder", extra_cflags=FLAGS))
     assert content(outcome)
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("lean+precompiled", True), ("stock", True)]
     return outcome.evidence
 
 

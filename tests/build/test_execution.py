@@ -1,6 +1,5 @@
 """The fast way against the stock one, with compilers that are shell scripts: what succeeds where is then up to the test."""
 
-import os
 import stat
 import threading
 from dataclasses import replace
@@ -13,15 +12,15 @@ from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
 from evaluator.build.commands import plan
 from evaluator.build.execution import KEEP_GARBAGE, Execution
-from evaluator.build.fast.compile import _DECLARES_ONLY, CPP_SUFFIXES
+from evaluator.build.fast.compile import _DECLARES_ONLY
 from evaluator.build.processes.runner import PlainRunner
 from evaluator.build.processes.slots import Slots
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
-from tests.build.conftest import DATA, FLAGS
+from tests.build.conftest import DATA
 
-pytestmark = pytest.mark.slow(100)
+pytestmark = pytest.mark.slow(40)
 
 NVCC = """#!/bin/sh
 echo "$@" >> {root}/calls
@@ -175,24 +174,6 @@ def test_without_slots_to_spare_one_source_follows_the_other(toolchain: Toolchai
     assert evidence.ok, evidence.output
     with slots.claim(5 << 30, 1) as claim:
         assert claim.take() == 1
-
-
-ONLY_STOCK = """#include <torch/extension.h>
-// Reaches for something of PyTorch's by a name that no list of words knows.
-using Registry = torch::OrderedDict<std::string, torch::Tensor>;
-int64_t count(torch::Tensor x) { Registry found; found.insert("x", x); return static_cast<int64_t>(found.size()); }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("count", &count); }
-"""
-
-
-@pytest.mark.build
-def test_a_source_that_only_compiles_the_stock_way_is_right(machine: Toolchain, warm: Path) -> None:
-    assert ".cpp" in CPP_SUFFIXES
-    request = BuildRequest.model_validate({"name": "dict", "sources": [{"name": "main.cpp", "text": ONLY_STOCK}], "extra_cflags": FLAGS})
-    outcome = Builder(Cache(warm), machine).build(request)
-    assert outcome.object_fd is not None, outcome.evidence.output
-    os.close(outcome.object_fd)
-    assert [attempt.way for attempt in outcome.evidence.attempts if attempt.output == "main.cpp.o"][-1] == "stock"
 
 
 BINDING = """#include <torch/extension.h>
