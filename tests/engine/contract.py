@@ -45,7 +45,7 @@ def delivered(run: Run, threads: int = 1) -> Iterator[tuple[Job, Result]]:
         yield from arrival.take()
 
 
-def once_in(stage: str, action: Callable[[], None], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:
+def once_in(stage: str, action: Callable[[], object], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:
     """Do it when that job enters the stage, so many times."""
     left = [times]
 
