@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.command_line import PROJECT
 from tests.test_docs import code_blocks, document
 
@@ -18,8 +19,9 @@ def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.M
     blocks = code_blocks(document("python.md"), "python")
     assert len(blocks) == 4
     names: dict[str, Any] = {}
-    for block in blocks:
-        exec(block, names)
+    with warm.servers():
+        for block in blocks:
+            exec(block, names)
     assert names["result"].category == "no_custom_kernel"
     categories = ["no_custom_kernel", "missing_model_new", "no_custom_kernel", "syntax_error"]
     assert [result.category for result in names["results"]] == categories

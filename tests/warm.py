@@ -10,7 +10,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from unittest import mock
 
@@ -41,6 +41,15 @@ def _zygote(level: Level | None, recorder: str | None) -> Zygote:
     return kept
 
 
+@contextlib.contextmanager
+def servers() -> Iterator[None]:
+    """Runs of this process use the servers that stay."""
+    with contextlib.ExitStack() as stack:
+        for place in _STARTED:
+            stack.enter_context(mock.patch(place, _zygote))
+        yield
+
+
 def run(arguments: list[str], folder: Path, variables: Mapping[str, str]) -> Finished:
     """`pipeline.py` with these arguments, from this folder, with these environment variables beside the process's own."""
     import pipeline
@@ -50,8 +59,7 @@ def run(arguments: list[str], folder: Path, variables: Mapping[str, str]) -> Fin
         stack.enter_context(contextlib.chdir(folder))
         stack.enter_context(mock.patch.dict(os.environ, variables))
         stack.enter_context(mock.patch.object(sys, "argv", ["pipeline.py", *arguments]))
-        for place in _STARTED:
-            stack.enter_context(mock.patch(place, _zygote))
+        stack.enter_context(servers())
         stack.enter_context(contextlib.redirect_stdout(stdout))
         stack.enter_context(contextlib.redirect_stderr(stderr))
         try:

@@ -12,7 +12,7 @@ from db.calibrations import newest
 from db.store import Store
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
-from evaluator.judge.roofline import calibration_run
+from evaluator.judge.roofline import calibration_run, peaks
 from evaluator.judge.roofline.calibration_run import calibrate
 from evaluator.machine import devices
 from evaluator.machine.devices import choose
@@ -23,9 +23,17 @@ from evaluator.sandbox import Zygote, best_level
 from tests.judge.conftest import own_cpu
 from tests.screens import WIDTHS, assert_fits
 
-pytestmark = pytest.mark.slow(240)
+pytestmark = pytest.mark.slow(15)
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies and products of little work."""
+    for name, value in {"LEAST_COPY_BYTES": 1 << 20, "HOST_PRODUCT_SIZE": 128, "cache_bytes": lambda _: 0}.items():
+        monkeypatch.setattr(peaks, name, value)
+
+
+@pytest.mark.usefixtures("small")
 def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,6 +53,7 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
         assert make_context(options, zygote).calibration == stored
 
 
+@pytest.mark.usefixtures("small")
 def test_a_table_for_people_names_what_was_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +77,7 @@ def test_the_table_fits(width: int, capsys: pytest.CaptureFixture[str], monkeypa
     assert len(rows) == len(names)
 
 
+@pytest.mark.usefixtures("small")
 def test_nothing_is_stored_of_a_disturbed_device(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from configuration.values import name_of, options_of
 from db.queries.runs import runs
 from db.store import Store
 from evaluator.results.result import Result
+from tests import warm
 from tests.command_line import Bench, submission
 
 pytestmark = pytest.mark.slow(20)
@@ -30,7 +31,7 @@ CHANGING = {"id", "line", "feedback", "started_at", "duration_s"}
 CHANGING |= {"runtime_ms", "baseline_ms", "speedup", "speedup_interval", "baselines", "best_baseline", "disturbed"}
 CHANGING |= {"speed_of_light", "baseline_speed_of_light"}
 """Fields of a record that differ from one evaluation to the next, and those that a result does not have."""
-RESPONSE = f"Mine:\n\n```python\n{submission('x * 2')}```\n\nBetter:\n\n```python\n{submission('x - x')}```\n"
+RESPONSE = f"Mine:\n\n```python\n{submission('x * 3')}```\n\nBetter:\n\n```python\n{submission('x - x')}```\n"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,12 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def _there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.root)
     monkeypatch.setenv("ASSAY_CACHE", str(bench.root / "cache"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers() -> Iterator[None]:
+    with warm.servers():
+        yield
 
 
 @pytest.fixture(scope="module")

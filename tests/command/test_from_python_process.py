@@ -23,9 +23,9 @@ import assay, db
 assay.judge
 print([name for name in {HEAVY!r} if name in sys.modules])
 for _ in range(2):
-    print(judge("right.py", problem="double", reference="problems", device="cpu", jobs=1).status)
+    print(judge("wrong.py", problem="double", reference="problems", device="cpu", jobs=1).status)
 with Judge(reference="problems", device="cpu", jobs=1) as judging:
-    print([result.status for result in judging(["right.py", "right.py"], problem="double")])
+    print([result.status for result in judging(["wrong.py", "wrong.py"], problem="double")])
 import psutil
 kinds = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
 print([word for word in ("forkserver", "resource_tracker", "zygote") if any(word in kind for kind in kinds)], len(kinds))
@@ -41,7 +41,7 @@ judge("endless.py", problem="double", reference="problems", device="cpu", jobs=1
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     made = Bench(tmp_path)
-    made.write("right.py", submission())
+    made.write("wrong.py", submission("x + 1"))
     made.write("endless.py", submission(before="time.sleep(1000)"))
     return made
 
@@ -65,7 +65,7 @@ def test_a_plain_script_runs_once_imports_no_pytorch_and_keeps_one_parent_alone(
     with start(bench, SCRIPT) as process:
         stdout, stderr = process.communicate(timeout=RUN_S)
     assert (process.returncode, stderr) == (0, "")
-    judged = ["correct", "correct", "[<Status.CORRECT: 'correct'>, <Status.CORRECT: 'correct'>]"]
+    judged = ["incorrect", "incorrect", "[<Status.INCORRECT: 'incorrect'>, <Status.INCORRECT: 'incorrect'>]"]
     assert stdout.splitlines() == ["the script runs", "[]", *judged, "['forkserver', 'resource_tracker'] 2", "False"]
 
 
