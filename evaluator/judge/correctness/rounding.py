@@ -49,10 +49,9 @@ def explained_by_rounding(
     in_doubt = {number: each for number, parts in doubts.items() if len((each := joined(parts)).positions)}
     try:
         generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
-        explained = all(
-            _all_taken(oracle, arguments, candidate, some, generator) for some in (sample_of(in_doubt, generator), in_doubt)
-        )
-        return set(in_doubt) if explained else set()
+        many = any(len(each.positions) > SAMPLE for each in in_doubt.values())
+        asked = [sample_of(in_doubt, generator), in_doubt] if many else [in_doubt]
+        return set(in_doubt) if all(_all_taken(oracle, arguments, candidate, some, generator) for some in asked) else set()
     except (ReferenceFailedError, torch.OutOfMemoryError) as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
@@ -67,8 +66,7 @@ def sample_of(doubts: Mapping[int, Doubts], generator: torch.Generator) -> dict[
     """At most `SAMPLE` elements of each output, drawn at random."""
     sampled = {}
     for number, each in doubts.items():
-        count = len(each.positions)
-        some = torch.randint(count, (SAMPLE,), generator=generator, device=each.positions.device).unique() if count > SAMPLE else slice(None)
+        some = torch.randperm(len(each.positions), generator=generator, device=each.positions.device)[:SAMPLE]
         sampled[number] = Doubts(each.positions[some], each.values[some], each.allowed[some])
     return sampled
 
