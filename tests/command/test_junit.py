@@ -18,7 +18,7 @@ from evaluator.results.category import CATEGORIES, Category, Status
 from tests.command_line import RUN_S, Bench, submission
 from tests.db.samples import full_evidence, result
 
-pytestmark = pytest.mark.slow(60)
+pytestmark = pytest.mark.slow(25)
 
 TEXT = {"type", "message"}
 STRUCTURE: dict[str, tuple[set[str], set[str], set[str]]] = {
@@ -136,7 +136,6 @@ def test_a_run_fails_on_what_it_is_told_to_and_so_does_its_repetition(tmp_path: 
         assert len(outcomes(read(tmp_path / "out.xml"))) == 2, "what was judged before is told too"
     (tmp_path / "double/unread.py").unlink()
     assert bench.run(*where, "--fail-on", "incorrect", CUDA_VISIBLE_DEVICES="").code == 1
-    assert bench.run(*where, "--fail-on", "any", CUDA_VISIBLE_DEVICES="").code == 3
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -152,7 +151,7 @@ def test_a_run_of_right_submissions_does_not_fail(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_a_file_of_what_was_done(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for number in range(12):
-        bench.write(f"double/s{number:02}.py", submission(before=f"time.sleep({1000 if number == 11 else 0.01})  # {number}"))
+        bench.write(f"double/s{number:02}.py", submission("x + 1", before=f"time.sleep({1000 if number == 11 else 0.01})  # {number}"))
     bench.write("out.xml", "of an earlier run")
     with bench.start("double", "--json", "-", "--junit", "out.xml", "--fail-on", "any", "--timeout", "900") as process:
         assert process.stdout is not None
@@ -163,5 +162,5 @@ def test_an_interrupted_run_leaves_a_file_of_what_was_done(tmp_path: Path) -> No
     assert process.returncode == 130, stderr
     records = [json.loads(line) for line in (*first, *stdout.splitlines())]
     told = outcomes(read(tmp_path / "out.xml"))
-    assert told == {record["submission"]: "skipped" if record["category"] == "interrupted" else "system-out" for record in records}
+    assert told == {record["submission"]: "skipped" if record["category"] == "interrupted" else "failure" for record in records}
     assert "skipped" in told.values() and not list(tmp_path.glob("*.part"))
