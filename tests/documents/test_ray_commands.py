@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from command.options import parser
 from tests.command_line import PROJECT
 from tests.documents.commands import shown
 from tests.documents.scene import Scene
@@ -44,6 +45,7 @@ def end_processes(folder: str) -> None:
             continue  # it has ended
 
 
+@pytest.mark.nightly
 def test_the_commands_on_a_cluster(scene: Scene) -> None:
     commands = [each.text for each in shown(DOCUMENT) if each.is_block]
     head, node = (each for each in commands if each.startswith("ray start"))
@@ -67,9 +69,18 @@ def test_the_commands_on_a_cluster(scene: Scene) -> None:
     assert slurm
 
 
-def test_the_commands_within_sentences_exist(scene: Scene) -> None:
-    for command in shown(DOCUMENT):
+def test_every_command_and_its_options_exist() -> None:
+    from ray.scripts.scripts import cli
+
+    commands = list(shown(DOCUMENT))
+    subprocess.run(["bash", "-n", "-c", "\n".join(each.text for each in commands if each.is_block)], check=True, capture_output=True)
+    for command in commands:
+        words = re.sub(r"[\[\]]", "", command.text).split()
+        begin = next((number for number, word in enumerate(words) if word in ("assay", "ray")), len(words))
         if command.text.startswith("pip "):
             installs(command.text)
-        elif command.words[0] == "ray" and not command.is_block:
-            assert command.words[1] in scene.run("ray --help")
+        elif words[begin:][:2] == ["assay", "judge"]:
+            parser().parse_args(words[begin + 2 :])
+        elif words[begin:]:
+            options = {name for option in cli.commands[words[begin + 1]].params for name in option.opts}
+            assert {word for word in words[begin:] if word.startswith("--")} <= options, command
