@@ -10,7 +10,7 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.corpus import Entry, Record, check, corpus, is_there, judge
 
-pytestmark = pytest.mark.slow(190)
+pytestmark = pytest.mark.slow(450)
 
 HERE = Path(__file__).parent
 ATTACKS = corpus(HERE / "corpus")

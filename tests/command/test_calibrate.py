@@ -23,7 +23,7 @@ from evaluator.sandbox import Zygote, best_level
 from tests.judge.conftest import own_cpu
 from tests.screens import WIDTHS, assert_fits
 
-pytestmark = pytest.mark.slow(15)
+pytestmark = pytest.mark.slow(2)
 
 
 @pytest.fixture

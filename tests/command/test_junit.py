@@ -136,6 +136,7 @@ def test_a_run_fails_on_what_it_is_told_to_and_so_does_its_repetition(tmp_path: 
         assert len(outcomes(read(tmp_path / "out.xml"))) == 2, "what was judged before is told too"
     (tmp_path / "double/unread.py").unlink()
     assert bench.run(*where, "--fail-on", "incorrect", CUDA_VISIBLE_DEVICES="").code == 1
+    assert bench.run(*where, "--fail-on", "any", CUDA_VISIBLE_DEVICES="").code == 3
     assert not list(tmp_path.glob("*.part"))
 
 

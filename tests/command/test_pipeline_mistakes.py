@@ -9,7 +9,7 @@ import pipeline
 from db.store import Store
 from tests.command_line import PROJECT, Bench, refused, submission
 
-pytestmark = pytest.mark.slow(60)
+pytestmark = pytest.mark.slow(2)
 
 
 @pytest.fixture

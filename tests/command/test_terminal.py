@@ -136,8 +136,9 @@ def test_checking_problems_shows_a_bar_with_each_problem_above(tmp_path: Path) -
 
 def test_calibrating_shows_a_bar(tmp_path: Path) -> None:
     words = ["--device", "cpu", "--db", f"sqlite:///{tmp_path / 'new.db'}"]
+    slow = "measure = peaks.measure; peaks.measure = lambda *given: (time.sleep(0.5), measure(*given))[1]"  # the bar comes after a second
     small = "peaks.LEAST_COPY_BYTES, peaks.HOST_PRODUCT_SIZE, peaks.cache_bytes = 1 << 20, 128, lambda _: 0"
-    program = f"import sys; from command import calibrate; from evaluator.judge.roofline import peaks; {small}"
+    program = f"import sys, time; from command import calibrate; from evaluator.judge.roofline import peaks; {small}; {slow}"
     with Terminal(python(f"{program}; sys.exit(calibrate.main({words!r}))"), 40, tmp_path) as terminal:
         assert terminal.end() == 0, terminal.text
     assert re.search(r"━ \d+/\d+ · 0:\d\d", "\n".join(terminal.frames)), terminal.text

@@ -16,7 +16,7 @@ from tests.documents.commands import shown
 from tests.documents.scene import Scene
 from tests.documents.test_commands import files, installs, to_run
 
-pytestmark = pytest.mark.slow(200)
+pytestmark = pytest.mark.slow(3)
 
 pytest.importorskip("ray")
 SMALL = " --num-cpus 2 --object-store-memory 80000000 --disable-usage-stats"

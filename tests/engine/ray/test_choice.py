@@ -9,7 +9,7 @@ from evaluator.engine.ray.engine import Shares
 from evaluator.engine.ray.node import Node, Software
 from evaluator.machine.devices import Device, DeviceError
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(3)
 
 OWN = Software.here()
 CPU = Device("cpu", "AMD EPYC", "cpu")

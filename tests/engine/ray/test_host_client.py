@@ -13,7 +13,7 @@ from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(3)
 
 
 def test_a_job_whose_problem_can_not_be_read_ends_alone(tmp_path: Path) -> None:

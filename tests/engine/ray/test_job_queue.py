@@ -13,7 +13,7 @@ from evaluator.results.result import Result, now
 from tests.engine.contract import delivered
 from tests.judge.conftest import make_job
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(3)
 
 
 @dataclass
