@@ -18,7 +18,7 @@ SOURCE = r"""
 static FOR_BOTH inline float function(float v) { FUNCTION }
 
 #ifdef __CUDACC__
-__global__ void apply(const float* in, float* out, int64_t n) {
+__global__ void each(const float* in, float* out, int64_t n) {
     const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
     if (i < n) out[i] = function(in[i]);
 }
@@ -31,7 +31,7 @@ torch::Tensor run(torch::Tensor x) {
     float* out = y.data_ptr<float>();
     const int64_t n = x.numel();
 #ifdef __CUDACC__
-    apply<<<(n + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream().stream()>>>(in, out, n);
+    each<<<(n + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream().stream()>>>(in, out, n);
 #else
     for (int64_t i = 0; i < n; ++i) out[i] = function(in[i]);
 #endif

@@ -11,7 +11,7 @@ SOURCE = r"""
 #ifdef __CUDACC__
 #include <c10/cuda/CUDAStream.h>
 
-__device__ __forceinline__ float4 load(const float4* p) { LOAD }
+__device__ __forceinline__ float4 fetch(const float4* p) { LOAD }
 
 // A warp for each column of the answer.
 __global__ void __launch_bounds__(256)
@@ -22,7 +22,7 @@ few_rows(const float* x, const float* weight, float* y, int64_t rows, int64_t in
     const auto* line = reinterpret_cast<const float4*>(weight + column * inner);
     float sums[4] = {};
     for (int64_t k = lane; k < inner / 4; k += 32) {
-        const float4 w = load(line + k);
+        const float4 w = fetch(line + k);
         for (int64_t row = 0; row < rows; ++row) {
             const float4 v = reinterpret_cast<const float4*>(x + row * inner)[k];
             sums[row] += w.x * v.x + w.y * v.y + w.z * v.z + w.w * v.w;

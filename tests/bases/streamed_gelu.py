@@ -11,7 +11,7 @@ TEMPLATE = r"""
 #include <torch/types.h>
 #include <cuda_runtime.h>
 
-__device__ __forceinline__ float4 load(const float4* p) { LOAD }
+__device__ __forceinline__ float4 fetch(const float4* p) { LOAD }
 
 __device__ __forceinline__ float gelu_of(float v) {
     return 0.5f * v * (1.0f + tanhf(0.7978845608028654f * (v + 0.044715f * v * v * v)));
@@ -21,7 +21,7 @@ __global__ void streamed_gelu(const float4* in, float4* out, int64_t n) {
     ENTER
     const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
     if (i >= n) return;
-    const float4 v = load(in + i);
+    const float4 v = fetch(in + i);
     out[i] = make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w));
 }
 
