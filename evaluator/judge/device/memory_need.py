@@ -64,9 +64,10 @@ def memory_need(case: ProblemCase) -> MemoryNeed | None:
     key = case.problem.sha256, case.name, case.dtype_name
     if key not in _KNOWN:
         kept = kept_figures.case_key("memory", case)
-        _KNOWN[key] = need = kept_figures.read_as(MemoryNeed, kept) or _found(case)
-        if need is not None:
+        need = kept_figures.read_as(MemoryNeed, kept)
+        if need is None and (need := _found(case)) is not None:
             kept_figures.write(kept, asdict(need))
+        _KNOWN[key] = need
     return _KNOWN[key]
 
 
