@@ -130,7 +130,6 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     assert any(changed) and not all(changed)
 
 
-@pytest.mark.flaky(reruns=2, reason="the judge draws which outputs it compares, and few of them may exceed the tolerance")
 @pytest.mark.parametrize(
     ("before", "after", "calls", "category"),
     [
@@ -141,10 +140,13 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     ],
     ids=["as before", "always", "far more", "exact before"],
 )
-def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, calls: int, category: Category) -> None:
+def test_a_rounding_error_is_held_against_the_rounds(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, before: float, after: float, calls: int, category: Category
+) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. That is no cached output. If it always
     exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and 0.85 to 0.97 times the
     number: each 6e-5 is beyond the tolerance, and within twice the largest error of the rounds."""
+    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.CPU_CHECKS", 1_000_000)  # each that is revealed, not some of them
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
