@@ -12,6 +12,7 @@ import torch
 
 from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
+from evaluator.judge.correctness.wide import widest
 from evaluator.worker.structure import tensors_of
 
 WIDE_BYTES = 8
@@ -90,5 +91,7 @@ def _is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if is_exact(one.dtype):
         return torch.equal(one, other)
+    tolerance = AGREEMENT_FACTOR * base_tolerance(one.dtype)
+    one, other = one.to(widest(one.dtype)), other.to(widest(other.dtype))  # not all types have arithmetic
     scale = other.abs() + other.abs().square().mean().sqrt()
-    return bool(((one - other).abs() <= AGREEMENT_FACTOR * base_tolerance(one.dtype) * scale).all())
+    return bool(((one - other).abs() <= tolerance * scale).all())

@@ -39,6 +39,8 @@ SLICED: dict[str, tuple[Callable[..., Any], list[Any], set[int]]] = {
     "a batch of products": (torch.bmm, [x(ROWS, 5, 6), x(ROWS, 6, 7)], {0, 1}),
     "a softmax of rows": (lambda a: a.softmax(1), [x()], {0}),
     "two outputs": (lambda a: (a * 2, a.argmax(1)), [x()], {0}),
+    "an output in FP8": (lambda a: a.to(torch.float8_e4m3fn), [x()], {0}),
+    "a complex output": (lambda a: torch.fft.fft(a), [x()], {0}),
     "indices": (lambda i, table: table[i], [torch.randint(0, 9, (ROWS,)), x(9, 4)], {0}),
 }
 WHOLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
