@@ -1,10 +1,15 @@
 """References whose answers hang on roundings, each with an honest answer that rounds otherwise, and a wrong one that is near.
 
 An answer takes the reference's module and its inputs. Honest ones compute in float32, and round where the reference does or later.
+
+    python -m tests.judge.correctness.rounded_problems TARGET COPIES     write the problems to TARGET/problems, and so many copies of each
+                                                                         answer, `honest_…` and `wrong_…`, to TARGET/submissions
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -302,7 +307,7 @@ PROBLEMS: dict[str, Rounded] = {
     "argmax of products": Rounded(
         lambda model, x: (x @ model.w).argmax(1),
         lambda model, x: (x.float() @ model.w.float()).argmax(1),
-        lambda model, x: (x.to(E4M3).float() @ model.w.float()).argmax(1),
+        lambda model, x: (x.to(E5M2).float() @ model.w.float()).argmax(1),
         (normal(256, 128, dtype=torch.bfloat16),),
         weight(128, 512, dtype=torch.bfloat16),
     ),
@@ -383,3 +388,43 @@ PROBLEMS: dict[str, Rounded] = {
         weight(128, 96),
     ),
 }
+
+
+FILE = """{head}{source}
+
+PROBLEM = PROBLEMS[{name!r}]
+ASSAY = {{"rows_independent": PROBLEM.rows_independent}}
+
+
+class {model}(Reference):
+    def __init__(self):
+        super().__init__(PROBLEM.{answer}, {{name: draw() for name, draw in PROBLEM.parameters}})
+
+
+def get_inputs():
+    return [draw() for draw in PROBLEM.draws]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def write(target: Path, copies: int) -> None:
+    """Write each problem, and so many copies of each of its answers, as files that stand alone."""
+    source = Path(__file__).read_text(encoding="utf-8").split("\n\nFILE = ")[0]
+    for folder in ("problems", "submissions"):
+        (target / folder).mkdir(parents=True)
+    for name in PROBLEMS:
+        problem = "".join(letter if letter.isalnum() else "_" for letter in name)
+        text = FILE.format(head="", source=source, name=name, model="Model", answer="reference")
+        (target / "problems" / f"{problem}.py").write_text(text, encoding="utf-8")
+        for answer in ("honest", "wrong"):
+            for copy in range(copies):
+                head = f"# problem: {problem}\n# copy: {copy}\n"
+                text = FILE.format(head=head, source=source, name=name, model="ModelNew", answer=answer)
+                (target / "submissions" / f"{answer}_{problem}_{copy}.py").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), int(sys.argv[2]))
