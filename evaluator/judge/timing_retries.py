@@ -18,7 +18,6 @@ from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.correctness.rounds import has_overflowed
@@ -212,7 +211,6 @@ class TimingRetries:
             self._form,
             memory,
             deadline_s,
-            KnownErrors.of_rounds(self._evidence_builder.rounds, self._task.case),
             few_changes=changes.only(shown),
             outliers=changes.outliers if overflows else None,
             is_narrow=narrow_round(self._evidence_builder.rounds) is not None,

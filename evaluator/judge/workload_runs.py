@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.correctness.rounds import Rounds, has_overflowed
@@ -130,7 +129,6 @@ class WorkloadRuns:
             rounds.form,
             memory,
             deadline_s,
-            KnownErrors.of_rounds(judged, case),
             few_changes=changes.only(self._shown),
             outliers=changes.outliers if self._overflows or has_overflowed(judged) else None,
             is_narrow=narrow_round([*self._evidence_builder.rounds, *judged]) is not None,

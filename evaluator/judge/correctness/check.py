@@ -1,6 +1,5 @@
 """Compares one answer with the reference's: its category, a message, and the error figures of each output."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,18 +7,20 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
-from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
+from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import overflow
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
-from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounding import explained_by_rounding
+from evaluator.judge.correctness.rounding import explained_by_rounding, otherwise_rounded
 from evaluator.judge.correctness.row_sampling import Sample, mapped
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.results.evidence import ErrorFigures, RoundEvidence
+from evaluator.results.evidence import ErrorFigures
 from evaluator.worker.structure import tensors_of
+
+OVERFLOWS = " overflows"
+"""The end of the message of a round that is left out because of the submission's output."""
+INACCURATE = "here the reference itself is not accurate"
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,18 @@ class Judgement:
     """Whether the reference was accurate enough here to judge by."""
     accepts_zeros: bool = False
     """Whether the reference errs so much at an element of an output that zeros pass there."""
+    known: tuple[KnownErrors, ...] = ()
+    """What was learnt of the reference's errors, for each output."""
 
     @property
     def wrong(self) -> set[int]:
         """Numbers of the outputs that are wrong by the tolerance."""
         return {number for number, figures in enumerate(self.figures) if figures.max_error > figures.tolerance}
+
+    @property
+    def overflows(self) -> bool:
+        """Whether an element is NaN or infinite and the right one is not, or the other way round."""
+        return any(figures.nonfinite_mismatch for figures in self.figures)
 
 
 def judge_values(
@@ -64,14 +72,18 @@ def judge_values(
     for position in range(len(candidate)):
         candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross, may_overflow)
-    named = [(name, tensor) for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)]
+    known = oracle.known_errors or [KnownErrors()] * len(candidate)
+    compared = [
+        (name, tensor.shape, tensor.dtype, rules, errors)
+        for (name, _), tensor, errors in zip(tensors_of(form), candidate, known, strict=True)
+    ]
     if gross:
-        comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
+        comparisons = [Comparison(*each) for each in compared]
         measure(oracle, arguments, candidate, comparisons, by_reference=True)
         if not any(comparison.needs_location for comparison in comparisons):
             of_reference = {"reference_error": None}  # it was not compared with the oracle
             return Judgement(None, "", tuple(comparison.figures().model_copy(update=of_reference) for comparison in comparisons))
-    comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
+    comparisons = [Comparison(*each) for each in compared]
     measure(oracle, arguments, candidate, comparisons)
     wrong = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
     for number in explained_by_rounding(oracle, arguments, candidate, comparisons) if wrong else ():
@@ -83,7 +95,12 @@ def judge_values(
                 comparisons[number].locate(piece, counts_only=brief, pattern=pattern)
     failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
-    told = (figures, all(each.informative for each in comparisons), any(each.accepts_zeros for each in comparisons))
+    told = (
+        figures,
+        all(each.informative for each in comparisons),
+        any(each.accepts_zeros for each in comparisons),
+        tuple(each.known for each in comparisons),
+    )
     if not failed:
         return Judgement(None, "", *told)
     number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
@@ -95,38 +112,11 @@ def judge_values(
     return Judgement(category, message, *told)
 
 
-@dataclass(frozen=True)
-class KnownErrors:
-    """Errors of one output in the rounds."""
-
-    tolerance: float
-    """Smallest tolerance in these rounds; infinite if rounding decides on the reference's output: then nothing is ranked."""
-    reference_error: float
-    """The largest error of the reference."""
-    own_error: float
-    """The largest error of the submission, within the tolerance."""
-
-    @staticmethod
-    def of_rounds(rounds: Sequence[RoundEvidence], case: ProblemCase) -> "tuple[KnownErrors, ...]":
-        """The errors of each output in the rounds with inputs like those of timed calls, whose outputs are held to the tolerance."""
-        like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
-        known = [found.outputs for found in rounds if found.distribution in like_timed and found.outputs]
-        uncertain = any(found.is_own_left_out for found in rounds)
-        return tuple(
-            KnownErrors(
-                math.inf if uncertain else min(each.tolerance for each in outputs),
-                max(each.reference_error or 0.0 for each in outputs),
-                max(each.max_error for each in outputs),
-            )
-            for outputs in zip(*known, strict=True)
-        )
-
-
 def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any]) -> dict[int, float]:
-    """The numbers of the outputs on which rounding decides for these inputs, with the reference's largest error. Raises
-    ReferenceFailedError."""
+    """The numbers of the outputs on which rounding decides for these inputs, with the largest error of a reference that rounds at random:
+    the reference itself may be right by chance. Raises ReferenceFailedError."""
     named = list(tensors_of(oracle.expected(arguments)))
-    outputs = [tensor for _, tensor in named]
+    outputs = otherwise_rounded(oracle, arguments, [tensor for _, tensor in named])
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
     if oracle.is_sliced(arguments, outputs):
@@ -136,21 +126,6 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
         comparisons[number].measure(piece)
         comparisons[number].count_far(piece)
     return {number: comparison.max_error for number, comparison in enumerate(comparisons) if comparison.is_uncertain}
-
-
-OWN_ERRORS = 2.0
-"""The error of a timed call may be this many times the submission's largest error in the rounds. A sum that is just within the tolerance
-on one input may exceed it on another, without being cached."""
-
-
-def errs_as_before(judged: Judgement, known: Sequence[KnownErrors]) -> bool:
-    """Whether the largest error of each output of a wrong answer is near its largest error in the rounds."""
-    if not known or judged.category is not Category.PRECISION_LOSS:
-        return False
-    return all(
-        figures.max_error <= max(figures.tolerance, OWN_ERRORS * errors.own_error)
-        for figures, errors in zip(judged.figures, known, strict=True)
-    )
 
 
 def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
@@ -163,32 +138,41 @@ def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor]
     return found[0] if all(found) else ""
 
 
+def learn(oracle: Oracle, judged: Judgement) -> None:
+    """Keep what an answer to the problem's own inputs showed of the reference's errors, where the reference is accurate."""
+    if judged.known and judged.informative:
+        oracle.known_errors = judged.known
+
+
+def why_undecided(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any], *, may_overflow: bool) -> str:
+    """Why an answer on inputs that were changed soundly decides nothing; empty if it decides. may_overflow: a few values are large."""
+    if formula := overflowing(oracle, judged, candidate, arguments):  # it is fragile, not wrong
+        return f"here {formula}{OVERFLOWS}"
+    if may_overflow and judged.category is None and judged.overflows:
+        return f"here the output{OVERFLOWS}"
+    return "" if judged.informative else INACCURATE
+
+
 REFERENCE_ERRORS = 2.0
-"""In timed calls, the judge assumes the reference errs at most this many times as much as in the rounds."""
+"""In timed calls, the judge assumes the reference errs at most this many times as much as before."""
 
 
 def is_near_reference(
-    case: ProblemCase,
-    oracle: Oracle,
-    arguments: Sequence[Any],
-    candidate: list[torch.Tensor],
-    form: Any,
-    known: Sequence[KnownErrors],
-    sample: Sample | None = None,
+    case: ProblemCase, oracle: Oracle, arguments: Sequence[Any], candidate: list[torch.Tensor], form: Any, sample: Sample | None = None
 ) -> bool:
     """Whether an answer is so near to the reference's that the oracle would also accept it. The oracle takes ten times as long.
 
     If False, ask the oracle. `candidate` and `sample` are as in `judge_values`. Raises ReferenceFailedError.
     """
-    if known and all(math.isinf(errors.tolerance) for errors in known):
+    if oracle.is_uncertain:
         return True
-    if not known or oracle.is_sliced(arguments, candidate):
+    if not oracle.known_errors or oracle.is_sliced(arguments, candidate):
         return False
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
     expected = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
-    for (name, _), value, right, errors in zip(tensors_of(form), candidate, expected, known, strict=True):
+    for (name, _), value, right, errors in zip(tensors_of(form), candidate, expected, oracle.known_errors, strict=True):
         if is_exact(value.dtype):
             if not torch.equal(value, right):
                 return False

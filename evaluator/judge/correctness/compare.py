@@ -80,6 +80,16 @@ class Rules:
     """Whether NaN and infinite elements pass if only gross errors decide."""
 
 
+@dataclass(frozen=True)
+class KnownErrors:
+    """What outputs for the problem's own inputs have shown of the reference's errors, in one output."""
+
+    reference_error: float = 0.0
+    """The largest error of the reference."""
+    tolerance: float = 0.0
+    """The largest error that is allowed, therefore."""
+
+
 class Comparison:
     """The comparison of one output: `measure` all pieces. If it `needs_location`, `locate` them all. Then take the `figures`.
 
@@ -87,8 +97,9 @@ class Comparison:
     of the oracle first goes to `weigh`.
     """
 
-    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rules: Rules) -> None:
+    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rules: Rules, known: KnownErrors | None = None) -> None:
         self._name, self._dtype, self._rules = name, dtype, rules
+        self._known = known or KnownErrors()
         self._shape = torch.Size([*shape, 2]) if dtype.is_complex else shape
         self._by_row = has_row_scale(shape, rules.rows_independent)
         self._sums: Sums | None = None
@@ -138,11 +149,15 @@ class Comparison:
     @property
     def tolerance(self) -> float:
         """The largest error that is allowed, after all pieces were measured."""
-        if self._excused:
-            return self._max_error
+        return self._max_error if self._excused else self.known.tolerance
+
+    @property
+    def known(self) -> KnownErrors:
+        """What is known of the reference's errors, after all pieces were measured."""
         if is_exact(self._dtype):
-            return 0.0
-        return self._rules.factor * allowed_error(self._precision, self._error_that_counts, self._rules.terms)
+            return KnownErrors()
+        error = max(self._error_that_counts, self._known.reference_error)
+        return KnownErrors(error, self._rules.factor * allowed_error(self._precision, error, self._rules.terms))
 
     @property
     def _base(self) -> float:

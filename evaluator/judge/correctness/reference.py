@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import OutputPiece
+from evaluator.judge.correctness.compare import KnownErrors, OutputPiece
 from evaluator.judge.correctness.monte_carlo import possible
 from evaluator.judge.correctness.operator_profile import profile
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, isfinite
@@ -57,6 +57,11 @@ class Oracle:
         self.dtype: torch.dtype | None = None
         """The oracle's dtype: float64, or float32 where the reference does not run with float64 values; None before its first run."""
         self._in_float64: torch.nn.Module | None = None
+        self.known_errors: Sequence[KnownErrors] = ()
+        """What outputs for the problem's own inputs showed so far, for each output; empty before the first. A reference that is accurate by
+        chance makes no answer wrong."""
+        self.is_uncertain = False
+        """Whether rounding decides on an output for the problem's own inputs: then nothing is ranked."""
 
     @property
     def model(self) -> torch.nn.Module:

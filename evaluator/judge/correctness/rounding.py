@@ -1,7 +1,7 @@
 """Whether rounding explains the elements that a comparison calls wrong: the reference takes their values if its operators round otherwise.
 
-Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most elements are wrong,
-the answer is another function of its inputs.
+Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most floats are wrong,
+the answer is another function of its inputs. Indices may all be those of equal values.
 """
 
 import logging
@@ -12,17 +12,16 @@ import torch
 
 from evaluator.judge.correctness.compare import Comparison, Doubts
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
 
 MOST_SHARE, FEW = 0.5, 4
-"""Share of an output's elements that may be in doubt; this many always may."""
+"""Share of a floating-point output's elements that may be in doubt; this many always may."""
 MOST = 1 << 22
 """Elements that may be in doubt however large the output is."""
 MOST_RUNS = 64
-"""Runs of the reference that look for the values of elements in doubt."""
-FRUITLESS_RUNS = 32
-"""Runs that explain no element, after which no more are made. A value that a fifth of the runs take is missed
-with a probability of 8e-4."""
+"""Runs of the reference that look for the values of elements in doubt. A value that a sixth of the runs take is missed with a
+probability of 1e-5."""
 FRUITLESS_TRIES = 1024
 """Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
 SAMPLE = 64
@@ -40,7 +39,8 @@ def explained_by_rounding(
     for number, piece in oracle.pieces(arguments, candidate):
         if left[number] < 0:
             continue
-        most = min(left[number], int(max(MOST_SHARE * comparisons[number].elements, FEW)))
+        share = 1.0 if is_exact(candidate[number].dtype) else MOST_SHARE
+        most = min(left[number], int(max(share * comparisons[number].elements, FEW)))
         found = comparisons[number].doubts(piece, most)
         if found is None:
             return set()
@@ -55,6 +55,17 @@ def explained_by_rounding(
     except (ReferenceFailedError, torch.OutOfMemoryError) as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
+
+
+def otherwise_rounded(oracle: Oracle, arguments: Sequence[Any], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """What the reference answers in a run with other roundings; `outputs`, its own answer, if that is too large. Raises
+    ReferenceFailedError."""
+    rows = torch.arange(len(outputs[0]) if outputs[0].dim() else 1, device=outputs[0].device)
+    try:
+        return oracle.possible(arguments, outputs, rows, torch.Generator(outputs[0].device).manual_seed(fresh_seed()))[0]
+    except (ReferenceFailedError, torch.OutOfMemoryError) as error:
+        log.info("rounding could not be looked at: %s", error)
+        return outputs
 
 
 def joined(parts: Sequence[Doubts]) -> Doubts:
@@ -90,7 +101,7 @@ def _all_taken(
         left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
         left = {number: each for number, each in left.items() if len(each.positions)}
         fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
-        if fruitless >= FRUITLESS_RUNS or fruitless * count >= FRUITLESS_TRIES:
+        if fruitless * count >= FRUITLESS_TRIES:
             return False
     return not left
 

@@ -15,21 +15,19 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
-from evaluator.judge.correctness.check import Judgement, judge_values, overflowing, uncertain_outputs
+from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, judge_values, learn, uncertain_outputs, why_undecided
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewRows
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
 from evaluator.judge.correctness.row_sampling import Sampler
-from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
-from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
@@ -41,13 +39,8 @@ SLOW_CALL_S = 0.05
 SLOW_FACTOR = 10
 """A call that takes longer than both, in seconds and in multiples of the reference's time, is very slow: it gets fewer rounds, since others
 wait."""
-OVERFLOWS = " overflows"
-"""The end of the message of a round that is left out because of the submission's output."""
-LEFT_OUT = "left out: here the reference itself is not accurate"
 BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
 """Categories of an answer that may be wrong by rounding alone."""
-MORE_DRAWS = 4
-"""Further inputs for the reference, if an answer is wrong where the reference is a little inaccurate: it may be right by chance there."""
 MAX_SIZES = 64
 """Maximum number of different sizes of the inputs' dimensions that are kept."""
 
@@ -84,6 +77,8 @@ class Rounds:
         """Numbers of the outputs on which rounding decides with the problem's own inputs, and the reference's error there."""
         self._gross = False
         """Whether only gross errors decide in the current round."""
+        self._like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
+        """Distributions like those of timed calls whose outputs are held to the tolerance."""
         self._inputs: InputSet | None = None
         self._fills = 0
         """Number of times that inputs got new values: every second time at the other address."""
@@ -192,16 +187,10 @@ class Rounds:
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
-        if plan.gross and (formula := overflowing(self._oracle, answer, values, arguments)):  # it is fragile, not wrong
-            answer = Judgement(None, f"left out: here {formula}{OVERFLOWS}", answer.figures)
-        elif self._may_overflow and answer.category is None and any(figures.nonfinite_mismatch for figures in answer.figures):
-            answer = Judgement(None, f"left out: here the output{OVERFLOWS}", answer.figures)
-        if not answer.informative and plan.distribution != OWN:
-            answer = Judgement(None, LEFT_OUT, answer.figures)
-        elif plan.distribution == OWN and not self._is_brief and self._is_by_rounding(answer, arguments):
-            error = max(self._uncertain.values())
-            message = f"left out: the reference differs from its float64 form by {error:.2g} times its magnitude"
-            answer = Judgement(None, message, answer.figures)
+        if plan.distribution in self._like_timed:
+            learn(self._oracle, answer)
+        if reason := self._why_undecided(plan, answer, values, arguments):
+            answer = Judgement(None, f"left out: {reason}", answer.figures)
         cause = self._cause(answer, values, arguments)
         return RoundEvidence(
             index=index,
@@ -214,25 +203,27 @@ class Rounds:
             cause=cause,
         )
 
+    def _why_undecided(self, plan: RoundPlan, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
+        """Why the answer decides nothing; empty if it decides."""
+        if plan.gross:
+            return why_undecided(self._oracle, answer, values, arguments, may_overflow=self._may_overflow)
+        if plan.distribution != OWN:
+            return "" if answer.informative else INACCURATE
+        if self._is_brief or not self._is_by_rounding(answer, arguments):
+            return ""
+        self._oracle.is_uncertain = True
+        return f"the reference differs from its float64 form by {max(self._uncertain.values()):.2g} times its magnitude"
+
     def _is_by_rounding(self, answer: Judgement, arguments: Sequence[Any]) -> bool:
         """Whether rounding decides on an output of the reference, and on each one that is wrong. In workloads it is not asked: their rounds
         are not stored."""
-        if answer.category is not None and not (answer.category in BY_ROUNDING and answer.wrong and self._may_be_rounding(answer)):
-            return False
-        if not self._uncertain and answer.accepts_zeros:
+        if answer.category is None:
+            may_decide = answer.accepts_zeros
+        else:
+            may_decide = answer.category in BY_ROUNDING and bool(answer.wrong) and not (answer.overflows or answer.informative)
+        if may_decide and not self._uncertain:
             self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
-        if answer.category is not None:
-            for _ in range(MORE_DRAWS):
-                if not answer.wrong <= self._uncertain.keys():
-                    drawn = self._case.inputs(fresh_seed(), self._memory.device)
-                    self._uncertain |= uncertain_outputs(self._case, self._oracle, drawn)
-        return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
-
-    def _may_be_rounding(self, answer: Judgement) -> bool:
-        """Whether all wrong outputs are finite floating-point numbers, and the reference is a little inaccurate."""
-        shapes = [tensor for _, tensor in tensors_of(self.form)]
-        exact = any(is_exact(shapes[number].dtype) or answer.figures[number].nonfinite_mismatch for number in answer.wrong)
-        return not answer.informative and not exact
+        return bool(self._uncertain) and (may_decide or not answer.wrong) and answer.wrong <= self._uncertain.keys()
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
         """The known approximation that a wrong answer equals; empty if there is none."""

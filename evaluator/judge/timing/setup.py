@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.protocols import TimingProtocol
@@ -41,9 +40,6 @@ class TimedCase:
     memory: SharedMemory
     deadline_s: float
     """Timeout of each request."""
-    known_errors: tuple[KnownErrors, ...] = ()
-    """Errors of each output in the rounds; empty if they are not known."""
-
     few_changes: FewChanges | None = None
     """Changes a few values of the inputs, in ways for which the rounds had a right answer; None for no changes."""
     outliers: FewChanges | None = None

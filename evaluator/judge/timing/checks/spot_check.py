@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
-from evaluator.judge.correctness.check import Judgement, errs_as_before, is_near_reference, judge_values, overflowing
+from evaluator.judge.correctness.check import Judgement, is_near_reference, judge_values, learn, why_undecided
 from evaluator.judge.correctness.inputs.few_rows import FewRows
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
@@ -44,8 +44,6 @@ CHANGED_WEIGHT = 2
 CHECKS_S = 0.2
 CPU_CHECKS_S = 0.5
 """Time for comparing further outputs, in seconds. Only random rows of large outputs are compared: the rounds have compared all rows."""
-EXCUSED, EXCUSED_SHARE = 3, 0.5
-"""Outputs that may err by little more than the tolerance: this many, or this share of those compared by it."""
 CALLS_AGAIN = 3, 8
 """Fewest and most calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every
 sixteenth value shows in half of them."""
@@ -92,15 +90,13 @@ class SpotCheck:
         self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
         self._is_narrow = timed_case.is_narrow
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
-        self._known_errors, self._outliers = timed_case.known_errors, timed_case.outliers
+        self._outliers = timed_case.outliers
         self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
         self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
         self.outputs = allocate_outputs(timed_case.memory, self._form)
         """Memory for revealed outputs. The baselines get it after the candidate, which could read outputs there, has ended."""
         self._check_s = 0.0
         """Time of the last comparison, the reference's call included."""
-        self._compared = self._excused = 0
-        """Outputs compared by the tolerance, and those that exceeded it and were excused."""
         self.in_bursts = False
 
     @property
@@ -262,45 +258,43 @@ class SpotCheck:
         """Compare an output's tensors. Raises WrongAnswerError."""
         # For changed inputs, gross errors decide, as in the rounds.
         gross = isinstance(arguments, FewRows) and not self._case.any_inputs
-        self._compared += not gross
         values, sample = taken.values, taken.sample
         with self._place.left():
-            if not is_near_reference(self._case, self._oracle, arguments, values, self._form, self._known_errors, sample):
+            if not is_near_reference(self._case, self._oracle, arguments, values, self._form, sample):
                 may_overflow = isinstance(arguments, FewRows) and arguments.has_outliers
                 judged = judge_values(
                     self._case, self._oracle, arguments, values, self._form, sample=sample, gross=gross, may_overflow=may_overflow
                 )
-                if judged.category is not None and not (gross and self._is_left_out(judged, taken, arguments)):
-                    self._excuse(judged)
-                elif gross and judged.category is None:
-                    self._look_closely(judged)
+                self._decide(judged, taken, arguments, gross)
         if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)
 
+    def _decide(self, judged: Judgement, taken: Taken, arguments: list[Any], gross: bool) -> None:
+        """Raises WrongAnswerError if an answer is wrong, and OverflowedError.
+
+        Where only gross errors are wrong, an answer decides as in the rounds: it is left out where the reference has no accurate output, or
+        a formula of the submission overflows; and its arithmetic must not be narrower than in the rounds.
+        """
+        if not gross:
+            learn(self._oracle, judged)
+        elif judged.category is None:
+            self._look_closely(judged)
+        else:
+            given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
+            if why_undecided(self._oracle, judged, taken.values, given, may_overflow=False):
+                return
+            if RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
+                return
+        if judged.category is not None:
+            category = Category.PRECISION_LOSS if judged.category is Category.PRECISION_LOSS else Category.CACHED_OUTPUT
+            raise WrongAnswerError(self._interleaver.calls, judged.message, category, back_to_back=self.in_bursts)
+
     def _look_closely(self, judged: Judgement) -> None:
-        """Look for less work on inputs of which a few values were changed, where only gross errors are wrong. Raises OverflowedError, or
-        WrongAnswerError if the arithmetic is narrower than in the rounds."""
-        if self._outliers is None and any(figures.nonfinite_mismatch for figures in judged.figures):
+        """Look for less work in a right answer, where only gross errors are wrong. Raises OverflowedError, or WrongAnswerError if the
+        arithmetic is narrower than in the rounds."""
+        if self._outliers is None and judged.overflows:
             raise OverflowedError
         narrow = next(filter(is_narrow, judged.figures), None)
         if narrow is not None and judged.informative and not self._is_narrow:
             message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"
             raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS)
-
-    def _excuse(self, judged: Judgement) -> None:
-        """Excuse a wrong output that errs little more than the rounds' did. Raises WrongAnswerError if it errs more, or if most outputs are
-        wrong: then the submission computed something else in the rounds."""
-        if not errs_as_before(judged, self._known_errors):
-            raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
-        self._excused += 1
-        if self._excused > max(EXCUSED, EXCUSED_SHARE * self._compared):
-            message = f"like most outputs of timed calls: {judged.message}"
-            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS)
-
-    def _is_left_out(self, judged: Judgement, taken: Taken, arguments: list[Any]) -> bool:
-        """Whether the rounds would leave out these inputs, of which a few values were changed: the reference has no accurate output for
-        them, or a formula of the submission overflows."""
-        if not judged.informative or RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
-            return True
-        given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
-        return bool(overflowing(self._oracle, judged, taken.values, given))

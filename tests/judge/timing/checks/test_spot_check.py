@@ -131,26 +131,20 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "calls", "category"),
-    [
-        (4e-5, 6e-5, 8, Category.NO_CUSTOM_KERNEL),
-        (4e-5, 6e-5, 1, Category.PRECISION_LOSS),
-        (4e-5, 9.7e-5, 1, Category.CACHED_OUTPUT),
-        (0.0, 7e-5, 1, Category.CACHED_OUTPUT),
-    ],
-    ids=["as before", "always", "far more", "exact before"],
+    ("after", "calls", "category"),
+    [(6e-5, 8, Category.PRECISION_LOSS), (6e-5, 1, Category.PRECISION_LOSS), (0.5, 8, Category.CACHED_OUTPUT)],
+    ids=["in one of eight calls", "in all calls", "no rounding"],
 )
-def test_a_rounding_error_is_held_against_the_rounds(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, before: float, after: float, calls: int, category: Category
+def test_a_rounding_error_beyond_the_tolerance_accuses_nobody(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, after: float, calls: int, category: Category
 ) -> None:
-    """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. That is no cached output. If it always
-    exceeds it, the rounds had other outputs. All errors of this test have either sign, as rounding errors do, and 0.85 to 0.97 times the
-    number: each 6e-5 is beyond the tolerance, and within twice the largest error of the rounds."""
+    """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. All errors of this test have either
+    sign, as rounding errors do, and 0.85 to 0.97 times the number: each 6e-5 is beyond the tolerance."""
     monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.CPU_CHECKS", 1_000_000)  # each that is revealed, not some of them
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
-        f"error = {before!r} if self.calls <= 20 or self.calls % {calls} else {after!r}\n"
+        f"error = 4e-5 if self.calls <= 20 or self.calls % {calls} else {after!r}\n"
         "return y * (1 + error * (1 - 2 * (torch.arange(y.shape[1]) % 2)))"
     )
     result = judge(late, problem_text=DRAWN_SOFTMAX, timing="full")  # no value is nearly 1, and no row alone
