@@ -52,7 +52,7 @@ def judged(judge: Judge, result: str, accurate: str = "False", reference: str = 
 def test_a_value_is_not_wrong_if_the_reference_keeps_no_digit(judge: Judge, result: str) -> None:
     found = judged(judge, result)
     assert found.category is Category.DEGENERATE_PROBLEM, found.message
-    assert "no answer can be called wrong: the reference differs from its float64 form by" in found.message
+    assert "no answer can be called wrong: rounded otherwise, the reference differs from its float64 form by" in found.message
 
 
 def test_a_reference_that_is_accurate_by_chance_is_uncertain_too(judge: Judge) -> None:

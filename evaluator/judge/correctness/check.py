@@ -21,6 +21,7 @@ from evaluator.worker.structure import tensors_of
 OVERFLOWS = " overflows"
 """The end of the message of a round that is left out because of the submission's output."""
 INACCURATE = "here the reference itself is not accurate"
+"""Why a round on changed inputs is left out, too."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def judge_values(
     for position in range(len(candidate)):
         candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
     rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross, may_overflow)
-    known = oracle.known_errors or [KnownErrors()] * len(candidate)
+    known = (not gross and oracle.known_errors) or [KnownErrors()] * len(candidate)
     compared = [
         (name, tensor.shape, tensor.dtype, rules, errors)
         for (name, _), tensor, errors in zip(tensors_of(form), candidate, known, strict=True)
@@ -139,8 +140,8 @@ def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor]
 
 
 def learn(oracle: Oracle, judged: Judgement) -> None:
-    """Keep what an answer to the problem's own inputs showed of the reference's errors, where the reference is accurate."""
-    if judged.known and judged.informative:
+    """Keep what an answer showed of the reference's errors on inputs like the problem's own."""
+    if judged.known:
         oracle.known_errors = judged.known
 
 

@@ -82,10 +82,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class KnownErrors:
-    """What outputs for the problem's own inputs have shown of the reference's errors, in one output."""
+    """What was learnt so far of the reference's errors in one output, on inputs like the problem's own."""
 
     reference_error: float = 0.0
-    """The largest error of the reference."""
+    """The largest error of the reference, where it was accurate enough to judge by."""
     tolerance: float = 0.0
     """The largest error that is allowed, therefore."""
 
@@ -149,15 +149,19 @@ class Comparison:
     @property
     def tolerance(self) -> float:
         """The largest error that is allowed, after all pieces were measured."""
-        return self._max_error if self._excused else self.known.tolerance
+        return self._max_error if self._excused else self._allowed(max(self._error_that_counts, self._known.reference_error))
 
     @property
     def known(self) -> KnownErrors:
         """What is known of the reference's errors, after all pieces were measured."""
+        error = max(self._error_that_counts if self.informative else 0.0, self._known.reference_error)
+        return KnownErrors(error, self._allowed(error))
+
+    def _allowed(self, reference_error: float) -> float:
+        """The largest error that is allowed if the reference errs by this much."""
         if is_exact(self._dtype):
-            return KnownErrors()
-        error = max(self._error_that_counts, self._known.reference_error)
-        return KnownErrors(error, self._rules.factor * allowed_error(self._precision, error, self._rules.terms))
+            return 0.0
+        return self._rules.factor * allowed_error(self._precision, reference_error, self._rules.terms)
 
     @property
     def _base(self) -> float:

@@ -9,7 +9,8 @@ Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmet
 checking floating point accuracy through Monte Carlo Arithmetic (2016).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,10 @@ from evaluator.worker.structure import tensors_of
 
 Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]
 
+ORDERS = ("argmax", "argmin", "argsort", "max", "min", "sort", "topk")
+"""Operators that say where a value is."""
+LEAST = 1e-300
+"""Equal zeros are no longer equal after a move by so little, which changes no other value."""
 BINS = ("histc", "bucketize", "searchsorted")
 """Operators that put values into bins. Others may subtract the first edge before they find the bin, which rounds by a unit of the largest
 value."""
@@ -51,7 +56,8 @@ class MonteCarlo(TorchDispatchMode):
             dtypes = list(islice(call.dtypes(), len(_tensors(results.made))))
             if not _rounds(call, results, dtypes):
                 return _finished(call, results, dtypes, torch.Tensor.to)
-            results = call.run(self._moved_in_bins if call.name in BINS else self._moved)
+            moved = self._moved_in_bins if call.name in BINS else self._moved_apart if call.name in ORDERS else self._moved
+            results = call.run(moved)
         except torch.OutOfMemoryError:
             raise  # a RuntimeError, but no missing operator
         except MISSING:
@@ -62,6 +68,11 @@ class MonteCarlo(TorchDispatchMode):
     def _moved(self, value: Any) -> Any:
         """An operand in float64, moved by up to a unit of float32, or of its own type if that is finer."""
         return self._by_units(_copied(value), min(unit_of(value.dtype), UNIT)) if is_inexact(value) else _copied(value)
+
+    def _moved_apart(self, value: Any) -> Any:
+        """An operand whose zeros are moved, too."""
+        moved = self._moved(value)
+        return moved + self._moves(moved) * LEAST if is_inexact(value) else moved
 
     def _moved_in_bins(self, value: Any) -> Any:
         """An operand in float64, moved by up to a unit of its largest value."""
@@ -90,8 +101,20 @@ def unit_of(dtype: torch.dtype) -> float:
 
 def possible(model: torch.nn.Module, inputs: Sequence[Any], generator: torch.Generator) -> list[torch.Tensor]:
     """The output's tensors of a model whose operators round at random. `inputs` may be changed as the model changes them."""
-    with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), MonteCarlo(generator):
+    with _attention_by_steps(), torch.no_grad(), MonteCarlo(generator):
         return [tensor for _, tensor in tensors_of(model(*inputs))]
+
+
+@contextmanager
+def _attention_by_steps() -> Iterator[None]:
+    """PyTorch's attention as single operators in the type of its operands: honest answers may round scores and weights to it."""
+    allowed = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()  # type: ignore[no-untyped-call]
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(allowed)
 
 
 def _rounds(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype]) -> bool:

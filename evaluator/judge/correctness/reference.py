@@ -58,8 +58,8 @@ class Oracle:
         """The oracle's dtype: float64, or float32 where the reference does not run with float64 values; None before its first run."""
         self._in_float64: torch.nn.Module | None = None
         self.known_errors: Sequence[KnownErrors] = ()
-        """What outputs for the problem's own inputs showed so far, for each output; empty before the first. A reference that is accurate by
-        chance makes no answer wrong."""
+        """What was learnt of the reference's errors, for each output; empty before the first answer. So a draw on which the reference is
+        accurate by chance makes no later answer wrong."""
         self.is_uncertain = False
         """Whether rounding decides on an output for the problem's own inputs: then nothing is ranked."""
 

@@ -1,7 +1,7 @@
 """Whether rounding explains the elements that a comparison calls wrong: the reference takes their values if its operators round otherwise.
 
 Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most floats are wrong,
-the answer is another function of its inputs. Indices may all be those of equal values.
+the answer is another function of its inputs. If a row has one index, all rows may have that of an equal value.
 """
 
 import logging
@@ -16,7 +16,7 @@ from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
 
 MOST_SHARE, FEW = 0.5, 4
-"""Share of a floating-point output's elements that may be in doubt; this many always may."""
+"""Share of an output's elements that may be in doubt, unless it is one index for each row; this many always may."""
 MOST = 1 << 22
 """Elements that may be in doubt however large the output is."""
 MOST_RUNS = 64
@@ -39,7 +39,8 @@ def explained_by_rounding(
     for number, piece in oracle.pieces(arguments, candidate):
         if left[number] < 0:
             continue
-        share = 1.0 if is_exact(candidate[number].dtype) else MOST_SHARE
+        is_lone_index = is_exact(candidate[number].dtype) and row_elements(candidate[number]) == 1
+        share = 1.0 if is_lone_index else MOST_SHARE
         most = min(left[number], int(max(share * comparisons[number].elements, FEW)))
         found = comparisons[number].doubts(piece, most)
         if found is None:
@@ -58,8 +59,7 @@ def explained_by_rounding(
 
 
 def otherwise_rounded(oracle: Oracle, arguments: Sequence[Any], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """What the reference answers in a run with other roundings; `outputs`, its own answer, if that is too large. Raises
-    ReferenceFailedError."""
+    """What the reference answers in a run with other roundings; `outputs`, its own answer, if there can be no such run."""
     rows = torch.arange(len(outputs[0]) if outputs[0].dim() else 1, device=outputs[0].device)
     try:
         return oracle.possible(arguments, outputs, rows, torch.Generator(outputs[0].device).manual_seed(fresh_seed()))[0]

@@ -74,7 +74,8 @@ class Rounds:
         self.is_slow = False
         """Whether the submission is very slow, and got few rounds."""
         self._uncertain: dict[int, float] = {}
-        """Numbers of the outputs on which rounding decides with the problem's own inputs, and the reference's error there."""
+        """Numbers of the outputs on which rounding decides with the problem's own inputs, and the error of a
+        reference that is rounded otherwise."""
         self._gross = False
         """Whether only gross errors decide in the current round."""
         self._like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
@@ -212,18 +213,20 @@ class Rounds:
         if self._is_brief or not self._is_by_rounding(answer, arguments):
             return ""
         self._oracle.is_uncertain = True
-        return f"the reference differs from its float64 form by {max(self._uncertain.values()):.2g} times its magnitude"
+        return f"rounded otherwise, the reference differs from its float64 form by {max(self._uncertain.values()):.2g} times its magnitude"
 
     def _is_by_rounding(self, answer: Judgement, arguments: Sequence[Any]) -> bool:
         """Whether rounding decides on an output of the reference, and on each one that is wrong. In workloads it is not asked: their rounds
         are not stored."""
         if answer.category is None:
-            may_decide = answer.accepts_zeros
+            asks = answer.accepts_zeros
         else:
-            may_decide = answer.category in BY_ROUNDING and bool(answer.wrong) and not (answer.overflows or answer.informative)
-        if may_decide and not self._uncertain:
+            asks = answer.category in BY_ROUNDING and bool(answer.wrong) and not (answer.overflows or answer.informative)
+            if not asks:
+                return False
+        if asks and not self._uncertain:
             self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
-        return bool(self._uncertain) and (may_decide or not answer.wrong) and answer.wrong <= self._uncertain.keys()
+        return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
         """The known approximation that a wrong answer equals; empty if there is none."""

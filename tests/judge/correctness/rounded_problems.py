@@ -122,6 +122,14 @@ def top4_last_of_equal(_: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     return x.gather(1, order), order
 
 
+def after_relu(answer: Answer) -> Answer:
+    return lambda model, x: answer(model, x.relu())
+
+
+def rounded_scores(model: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
+    return torch.softmax(q @ k.transpose(1, 2) / q.shape[-1] ** 0.5, -1) @ v
+
+
 def attention(_: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
     return torch.softmax((q @ k.transpose(1, 2)).float() / 5.6, -1).to(q.dtype) @ v
 
@@ -313,6 +321,15 @@ PROBLEMS: dict[str, Rounded] = {
     ),
     "top 4 of float16": Rounded(
         top4, top4_last_of_equal, changed(top4_last_of_equal, one_more, 1), (normal(256, 4096, dtype=torch.float16),)
+    ),
+    "top 4 with zeros": Rounded(
+        after_relu(top4), after_relu(top4_last_of_equal), after_relu(changed(top4_last_of_equal, one_more, 1)), (normal(64, 12),)
+    ),
+    "rounded scores": Rounded(
+        lambda _, q, k, v: functional.scaled_dot_product_attention(q, k, v),
+        rounded_scores,
+        lambda model, q, k, v: rounded_scores(model, q.to(E4M3).half(), k, v),
+        (normal(8, 256, 64, dtype=torch.float16),) * 3,
     ),
     "ranks": Rounded(
         lambda _, x: x.argsort(dim=1),
