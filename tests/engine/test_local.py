@@ -2,6 +2,7 @@
 
 import multiprocessing.resource_tracker
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -129,6 +130,15 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
+def wait_until_wanted(lock: Path) -> None:
+    """Wait until a process waits for this lock, as the kernel says. Raises TimeoutError."""
+    waiter, deadline = re.compile(rf"-> FLOCK .*:{lock.stat().st_ino} "), time.monotonic() + 120
+    while not waiter.search(Path("/proc/locks").read_text(encoding="ascii")):
+        if time.monotonic() > deadline:
+            raise TimeoutError(lock)
+        time.sleep(0.02)
+
+
 def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_other_up(tmp_path: Path, kept_zygote: None) -> None:
     devices = [replace(own_cpu(), unique_id=f"cpu-{number}-of-{os.getpid()}", name=f"Device {number}") for number in range(2)]
     taken = DeviceLock(devices[1].unique_id)
@@ -139,6 +149,7 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
         results = results_of(engine, jobs)
         found = [next(results)[1] for _ in range(3)]
         assert {result.environment.device_name for result in found if result.environment} == {"Device 0"}
+        wait_until_wanted(Path(tempfile.gettempdir(), f"assay-{devices[1].unique_id}.lock"))
         taken.release()
         found += [result for _, result in results]
     taken.close()
