@@ -74,8 +74,8 @@ class Rounds:
         self.is_slow = False
         """Whether the submission is very slow, and got few rounds."""
         self._uncertain: dict[int, float] = {}
-        """Numbers of the outputs on which rounding decides with the problem's own inputs, and the error of a
-        reference that is rounded otherwise."""
+        """Numbers of the outputs on which rounding decides with the problem's own inputs, and the error of a reference that is rounded
+        otherwise."""
         self._gross = False
         """Whether only gross errors decide in the current round."""
         self._like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
@@ -218,13 +218,10 @@ class Rounds:
     def _is_by_rounding(self, answer: Judgement, arguments: Sequence[Any]) -> bool:
         """Whether rounding decides on an output of the reference, and on each one that is wrong. In workloads it is not asked: their rounds
         are not stored."""
-        if answer.category is None:
-            asks = answer.accepts_zeros
-        else:
-            asks = answer.category in BY_ROUNDING and bool(answer.wrong) and not (answer.overflows or answer.informative)
-            if not asks:
-                return False
-        if asks and not self._uncertain:
+        by_rounding = answer.category in BY_ROUNDING and answer.wrong and not (answer.overflows or answer.informative)
+        if answer.category is not None and not by_rounding:
+            return False
+        if not self._uncertain and (by_rounding or answer.accepts_zeros):
             self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
         return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
 

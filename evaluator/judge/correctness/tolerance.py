@@ -36,8 +36,7 @@ HALF_PRECISION_LIMIT = {torch.float16: 5.0, torch.bfloat16: 4.0}
 """Multiples of the base tolerance beyond which the reference's error widens the tolerance only by LEAST_REFERENCE_FACTOR. In half precision
 the largest of millions of errors, each of a few roundings, is about 1.5 base tolerances. Then the reference was not lucky, and eight times
 that is the error of rounding to eight bits. If the reference errs by 0.7 base tolerances, honest attention with rounded scores errs by up
-to 17 (20 are allowed, by its factor of 4). Rounding to the next narrower type errs by 21 and more. Monte Carlo arithmetic can't take the
-limit's place: most elements of such an attention are beyond twice the reference's error."""
+to 17 (20 are allowed, by its factor of 4). Rounding to the next narrower type errs by 21 and more."""
 REFERENCE_SHARE = 1e-2
 """If the reference errs by more than the base tolerance at a smaller share of the elements, these hang on a rounding, and say nothing of
 others: `monte_carlo` does."""
