@@ -4,8 +4,8 @@ Errors are found chunk by chunk: by PyTorch's operators, or for large outputs on
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 
 import torch
 
@@ -63,6 +63,18 @@ class Doubts:
     """In float64, or int64 where compared exactly."""
     allowed: torch.Tensor
     """How far each may be from a right value."""
+    lowest: torch.Tensor
+    highest: torch.Tensor
+    """The range of the values that the reference took so far. There is none at first: the lowest is infinite."""
+
+    def where(self, chosen: torch.Tensor) -> "Doubts":
+        """Those that a mask or numbers choose."""
+        return Doubts(*(getattr(self, each.name)[chosen] for each in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Doubts]") -> "Doubts":
+        """Doubts of several pieces as one."""
+        return cls(*(torch.cat([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
 
 @dataclass(frozen=True)
@@ -285,7 +297,8 @@ class Comparison:
             positions.append(found + start)
             values.append(candidate.flatten()[found])
             allowed.append(limit.expand_as(candidate).flatten()[found].double())
-        return Doubts(torch.cat(positions), torch.cat(values), torch.cat(allowed))
+        none = torch.full_like(torch.cat(allowed), torch.inf)
+        return Doubts(torch.cat(positions), torch.cat(values), torch.cat(allowed), none, -none)
 
     def locate(self, piece: OutputPiece, *, counts_only: bool = False, pattern: int | None = None) -> None:
         """Count the wrong elements of a piece. Unless counts_only, also note their pattern, their likeness, the first ones and the worst:

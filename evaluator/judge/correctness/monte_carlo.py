@@ -1,14 +1,16 @@
 """Monte Carlo arithmetic: what the reference could answer, if its operators rounded otherwise.
 
 Each operator that rounds gets operands that are moved at random by up to a unit of float32, and its results are moved by up to a unit of
-their own type. So sums, casts, quantised values, indices and counts fall where another order of operations would put them. Operators
-whose results are exact move nothing: a maximum, a comparison, a rounding to whole numbers. Operators that order or count values move
-them too, so that equal values change places.
+their own type. Operands and results of long sums are moved by more: by a share of the square root of their terms. So sums, casts, quantised
+values, indices and counts fall where another order of operations would put them. Operators whose results are exact move nothing: a maximum,
+a comparison, a rounding to whole numbers. Operators that order or count values move them too, so that equal values change places.
 
 Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic (1997); Denis, de Oliveira Castro, Petit, Verificarlo:
-checking floating point accuracy through Monte Carlo Arithmetic (2016).
+checking floating point accuracy through Monte Carlo Arithmetic (2016); Higham, Mary: a
+new approach to probabilistic rounding error analysis (2019).
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -18,6 +20,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from evaluator.judge.correctness.operator_profile import is_sum, terms_of
 from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
 from evaluator.worker.structure import tensors_of
 
@@ -32,6 +35,8 @@ BINS = ("histc", "bucketize", "searchsorted")
 value."""
 UNIT = torch.finfo(torch.float32).eps
 """Relative size of a unit of float32, in which honest answers add up."""
+SUM_UNITS = 0.25
+"""Terms that are added one after another err as if each were wrong by this many units, times the square root of their number."""
 
 
 class MonteCarlo(TorchDispatchMode):
@@ -51,40 +56,42 @@ class MonteCarlo(TorchDispatchMode):
         call = OperatorCall(function, tuple(arguments), dict(options or {}))
         if not call.given or call.is_view or call.name in CASTS:
             return function(*arguments, **(options or {}))
+        units = 1.0
         try:
             results = call.run(_copied)
             dtypes = list(islice(call.dtypes(), len(_tensors(results.made))))
             if not _rounds(call, results, dtypes):
                 return _finished(call, results, dtypes, torch.Tensor.to)
             moved = self._moved_in_bins if call.name in BINS else self._moved_apart if call.name in ORDERS else self._moved
-            results = call.run(moved)
+            units = units_of(call, results)
+            results = call.run(lambda value: moved(value, units))
         except torch.OutOfMemoryError:
             raise  # a RuntimeError, but no missing operator
         except MISSING:
             results = call.run(_own_copy)
             dtypes = [value.dtype for value in _tensors(results.made)]
-        return _finished(call, results, dtypes, self._rounded)
+        return _finished(call, results, dtypes, lambda value, dtype: self._rounded(value, dtype, units))
 
-    def _moved(self, value: Any) -> Any:
-        """An operand in float64, moved by up to a unit of float32, or of its own type if that is finer."""
-        return self._by_units(_copied(value), min(unit_of(value.dtype), UNIT)) if is_inexact(value) else _copied(value)
+    def _moved(self, value: Any, units: float) -> Any:
+        """An operand in float64, moved by up to so many units of float32, or of its own type if that is finer."""
+        return self._by_units(_copied(value), units * min(unit_of(value.dtype), UNIT)) if is_inexact(value) else _copied(value)
 
-    def _moved_apart(self, value: Any) -> Any:
+    def _moved_apart(self, value: Any, units: float) -> Any:
         """An operand whose zeros are moved, too."""
-        moved = self._moved(value)
+        moved = self._moved(value, units)
         return moved + self._moves(moved) * LEAST if is_inexact(value) else moved
 
-    def _moved_in_bins(self, value: Any) -> Any:
+    def _moved_in_bins(self, value: Any, _units: float) -> Any:
         """An operand in float64, moved by up to a unit of its largest value."""
         moved = _copied(value)
         if not is_inexact(value) or not value.numel():
             return moved
         return moved + self._moves(moved) * (UNIT * float(torch.where(moved.isfinite(), moved, 0.0).abs().max()))
 
-    def _rounded(self, value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """A result in its own type, moved by up to a unit of that: to either neighbour, if the type is narrow."""
+    def _rounded(self, value: torch.Tensor, dtype: torch.dtype, units: float) -> torch.Tensor:
+        """A result in its own type, moved by up to so many units of that; to either neighbour, if the type is narrow."""
         unit = unit_of(dtype)
-        return self._by_units(value.to(widest(dtype)), unit if unit <= UNIT else unit / 2).to(dtype)
+        return self._by_units(value.to(widest(dtype)), units * unit if unit <= UNIT else unit / 2).to(dtype)
 
     def _by_units(self, value: torch.Tensor, unit: float) -> torch.Tensor:
         return value * self._moves(value).mul_(unit).add_(1.0)
@@ -92,6 +99,13 @@ class MonteCarlo(TorchDispatchMode):
     def _moves(self, value: torch.Tensor) -> torch.Tensor:
         """Random numbers from -1 to 1."""
         return torch.rand(value.shape, generator=self._generator, dtype=torch.float64, device=value.device).mul_(2.0).sub_(1.0)
+
+
+def units_of(call: OperatorCall, results: Results) -> float:
+    """Units by which a call's operands and results are moved."""
+    if not is_sum(call.function.overloadpacket):
+        return 1.0
+    return max(1.0, SUM_UNITS * math.sqrt(terms_of(call.function.overloadpacket, call.arguments, call.options, results.made)))
 
 
 def unit_of(dtype: torch.dtype) -> float:

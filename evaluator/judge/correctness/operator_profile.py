@@ -25,6 +25,8 @@ REDUCTIONS = {
     *("nll_loss_forward", "mse_loss", "smooth_l1_loss", "huber_loss", "_cdist_forward"),
 }
 """Operators that add up elements of their first input: its size divided by that of their smallest output."""
+SUMS = {"sum", "nansum", "mean", "nanmean", "cumsum"}
+"""Operators that only add up. The products in PyTorch's table of operations do so too."""
 ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp"}
 """Operators that add up along the dimension that is their second argument."""
 WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
@@ -79,7 +81,7 @@ class OperatorProfile(TorchDispatchMode):
         self.names.add(packet.__name__)
         if isinstance(output, torch.Tensor) and output.dtype in WHOLE and packet.__name__ == "_to_copy":
             self._makes_whole_numbers |= arguments[0].is_floating_point()
-        self.terms = max(self.terms, _terms(packet, arguments, options or {}, output))
+        self.terms = max(self.terms, terms_of(packet, arguments, options or {}, output))
         return output
 
 
@@ -90,7 +92,13 @@ def profile(call: Callable[[], Any]) -> tuple[OperatorProfile, Any]:
     return found, returned
 
 
-def _terms(packet: Any, arguments: Sequence[Any], options: Mapping[str, Any], output: Any) -> int:
+def is_sum(packet: Any) -> bool:
+    """Whether all that an operator does is to add up elements or products of elements."""
+    return packet in flop_registry or packet.__name__ in SUMS
+
+
+def terms_of(packet: Any, arguments: Sequence[Any], options: Mapping[str, Any], output: Any) -> int:
+    """The terms of the longest sum behind one element of an operator's output, estimated from sizes."""
     sizes = [tensor.numel() for _, tensor in tensors_of(output) if tensor.is_floating_point() and tensor.numel()]
     if not sizes:
         return 1

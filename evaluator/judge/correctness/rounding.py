@@ -1,4 +1,5 @@
-"""Whether rounding explains the elements that a comparison calls wrong: the reference takes their values if its operators round otherwise.
+"""Whether rounding explains the elements that a comparison calls wrong: if its operators round otherwise, the reference takes their values,
+or in floating point smaller and larger ones.
 
 Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most floats are wrong,
 the answer is another function of its inputs. If a row has one index, all rows may have that of an equal value.
@@ -6,6 +7,7 @@ the answer is another function of its inputs. If a row has one index, all rows m
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,7 +24,7 @@ MOST = 1 << 22
 MOST_RUNS = 64
 """Runs of the reference that look for the values of elements in doubt. A value that a sixth of the runs take is missed with a
 probability of 1e-5."""
-FRUITLESS_TRIES = 1024
+FRUITLESS_TRIES = 256
 """Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
 SAMPLE = 64
 """Elements in doubt that are looked for first, since few rows take little time. In a wrong answer some of them stay."""
@@ -47,7 +49,7 @@ def explained_by_rounding(
             return set()
         left[number] = most - len(found.positions)
         doubts.setdefault(number, []).append(found)
-    in_doubt = {number: each for number, parts in doubts.items() if len((each := joined(parts)).positions)}
+    in_doubt = {number: each for number, parts in doubts.items() if len((each := Doubts.joined(parts)).positions)}
     try:
         generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
         many = any(len(each.positions) > SAMPLE for each in in_doubt.values())
@@ -68,17 +70,11 @@ def otherwise_rounded(oracle: Oracle, arguments: Sequence[Any], outputs: list[to
         return outputs
 
 
-def joined(parts: Sequence[Doubts]) -> Doubts:
-    """Doubts of several pieces as one."""
-    return Doubts(*(torch.cat([getattr(part, name) for part in parts]) for name in ("positions", "values", "allowed")))
-
-
 def sample_of(doubts: Mapping[int, Doubts], generator: torch.Generator) -> dict[int, Doubts]:
     """At most `SAMPLE` elements of each output, drawn at random."""
     sampled = {}
     for number, each in doubts.items():
-        some = torch.randperm(len(each.positions), generator=generator, device=each.positions.device)[:SAMPLE]
-        sampled[number] = Doubts(each.positions[some], each.values[some], each.allowed[some])
+        sampled[number] = each.where(torch.randperm(len(each.positions), generator=generator, device=each.positions.device)[:SAMPLE])
     return sampled
 
 
@@ -93,15 +89,14 @@ def _all_taken(
     left = dict(doubts)
     fruitless = 0
     for _ in range(MOST_RUNS):
-        count = sum(len(each.positions) for each in left.values())
-        if not count:
+        if not left:
             return True
-        rows = sorted_rows(left, candidate)
+        rows, count = sorted_rows(left, candidate), sum(len(each.positions) for each in left.values())
         outputs, selected = oracle.possible(arguments, candidate, rows, generator)
         left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
         left = {number: each for number, each in left.items() if len(each.positions)}
         fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
-        if fruitless * count >= FRUITLESS_TRIES:
+        if fruitless * len(rows) >= FRUITLESS_TRIES:
             return False
     return not left
 
@@ -118,7 +113,7 @@ def row_elements(tensor: torch.Tensor) -> int:
 
 
 def remaining(doubts: Doubts, output: torch.Tensor, whole: torch.Tensor, rows: torch.Tensor | None) -> Doubts:
-    """The elements that don't have the values of this output: of `whole`, or of these rows of it."""
+    """The elements that are not right by this output, of `whole` or of these rows of it, nor by those before."""
     values = (torch.view_as_real(output) if output.is_complex() else output).to(doubts.values.dtype)
     positions = doubts.positions
     if rows is not None:
@@ -127,5 +122,8 @@ def remaining(doubts: Doubts, output: torch.Tensor, whole: torch.Tensor, rows: t
     if values.numel() <= int(positions.max()):
         return doubts  # its shape depends on rounding, too
     taken = values.reshape(-1)[positions]
-    is_taken = (taken == doubts.values) | ((taken - doubts.values).abs() <= doubts.allowed) | (taken.isnan() & doubts.values.isnan())
-    return Doubts(doubts.positions[~is_taken], doubts.values[~is_taken], doubts.allowed[~is_taken])
+    is_right = (taken == doubts.values) | (taken.isnan() & doubts.values.isnan())
+    if not is_exact(output.dtype):
+        doubts = replace(doubts, lowest=doubts.lowest.fmin(taken), highest=doubts.highest.fmax(taken))
+        is_right |= (doubts.lowest - doubts.allowed <= doubts.values) & (doubts.values <= doubts.highest + doubts.allowed)
+    return doubts.where(~is_right)
