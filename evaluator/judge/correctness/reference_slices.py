@@ -23,6 +23,8 @@ SLICE_SHARE = 16
 """The tested slices have a sixteenth of the rows."""
 AGREEMENT_FACTOR = 4
 """Slices may differ by this many base tolerances: other sizes are computed by other kernels, in another order."""
+AGREEMENT_SHARE = 1e-3
+"""Share of the elements that may differ by more, since a sum is cancelled there, or they hang on a rounding."""
 
 
 def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
@@ -90,8 +92,10 @@ def _is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if is_exact(one.dtype):
-        return torch.equal(one, other)
-    tolerance = AGREEMENT_FACTOR * base_tolerance(one.dtype)
-    one, other = one.to(widest(one.dtype)), other.to(widest(other.dtype))  # not all types have arithmetic
-    scale = other.abs() + other.abs().square().mean().sqrt()
-    return bool(((one - other).abs() <= tolerance * scale).all())
+        apart = one != other
+    else:
+        limit = AGREEMENT_FACTOR * base_tolerance(one.dtype)
+        one, other = one.to(widest(one.dtype)), other.to(widest(other.dtype))  # not all types have arithmetic
+        scale = other.abs() + other.abs().square().mean().sqrt()
+        apart = ~(((one - other).abs() <= limit * scale) | (one == other) | (one.isnan() & other.isnan()))
+    return int(apart.sum()) <= AGREEMENT_SHARE * apart.numel()

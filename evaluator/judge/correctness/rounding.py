@@ -35,7 +35,10 @@ log = logging.getLogger(__name__)
 def explained_by_rounding(
     oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], comparisons: Sequence[Comparison]
 ) -> set[int]:
-    """The numbers of the outputs that were called wrong, and whose wrong elements rounding explains: all of them or none."""
+    """The numbers of the outputs that were called wrong, and whose wrong elements rounding explains: all of them or none.
+
+    Raises torch.OutOfMemoryError: an answer is not wrong because the judge has too little memory.
+    """
     left = {number: MOST if comparison.needs_location else -1 for number, comparison in enumerate(comparisons)}
     doubts: dict[int, list[Doubts]] = {}
     for number, piece in oracle.pieces(arguments, candidate):
@@ -55,17 +58,20 @@ def explained_by_rounding(
         many = any(len(each.positions) > SAMPLE for each in in_doubt.values())
         asked = [sample_of(in_doubt, generator), in_doubt] if many else [in_doubt]
         return set(in_doubt) if all(_all_taken(oracle, arguments, candidate, some, generator) for some in asked) else set()
-    except (ReferenceFailedError, torch.OutOfMemoryError) as error:
+    except ReferenceFailedError as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
 
 
 def otherwise_rounded(oracle: Oracle, arguments: Sequence[Any], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """What the reference answers in a run with other roundings; `outputs`, its own answer, if there can be no such run."""
+    """What the reference answers in a run with other roundings; `outputs`, its own answer, if there can be no such run.
+
+    Raises torch.OutOfMemoryError.
+    """
     rows = torch.arange(len(outputs[0]) if outputs[0].dim() else 1, device=outputs[0].device)
     try:
         return oracle.possible(arguments, outputs, rows, torch.Generator(outputs[0].device).manual_seed(fresh_seed()))[0]
-    except (ReferenceFailedError, torch.OutOfMemoryError) as error:
+    except ReferenceFailedError as error:
         log.info("rounding could not be looked at: %s", error)
         return outputs
 

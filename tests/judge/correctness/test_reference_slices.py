@@ -11,7 +11,7 @@ from evaluator.judge.correctness import compare, reference, reference_slices
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
+from evaluator.judge.correctness.reference_slices import SLICE_SHARE, find_carriers, needs_slices, sliced_inputs
 from evaluator.problem.problem import ProblemCase
 from tests.judge.correctness.plain_problems import plain_case
 
@@ -68,6 +68,15 @@ def test_carriers_are_the_inputs_that_have_the_answers_rows(name: str) -> None:
 def test_there_are_none_where_rows_depend_on_each_other(name: str) -> None:
     function, inputs = WHOLE[name]
     assert find_carriers(Function(function), inputs) == frozenset()
+
+
+@pytest.mark.parametrize("apart, carriers", [(1, {0}), (10, set())])
+def test_few_elements_of_slices_may_hang_on_a_rounding(apart: int, carriers: set[int]) -> None:
+    def rounds_by_size(a: torch.Tensor) -> torch.Tensor:
+        return torch.cat([a[:1, :apart] + len(a), a[:1, apart:]], 1).expand(len(a), -1)
+
+    wide = torch.ones(SLICE_SHARE * 2, 1024)
+    assert find_carriers(Function(rounds_by_size), [wide]) == carriers
 
 
 def test_only_carriers_are_sliced() -> None:
