@@ -36,7 +36,7 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import Zygote, best_level
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.problem.catalogue import discover
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 PROBLEMS = discover()
 Shapes = list[tuple[int, ...]]

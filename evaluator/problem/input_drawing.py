@@ -77,7 +77,7 @@ def without_reseeding() -> Iterator[None]:
 
 def owners_of(drawn: Sequence[Any]) -> "list[weakref.ref[torch.Tensor]]":
     """Weak references to the tensors that own the memory of drawn ones. If one outlives the draw, the problem's file keeps it."""
-    from evaluator.worker.procedure import tensors
+    from evaluator.worker.nested import tensors
 
     return [weakref.ref(tensor if tensor._base is None else tensor._base) for tensor in tensors(list(drawn))]
 
@@ -86,7 +86,7 @@ def apart_from(owners: "Sequence[weakref.ref[torch.Tensor]]", arguments: list[An
     """The arguments, with copies instead of tensors in the memory of a living owner. Judging changes inputs in place, and would change a
     tensor that the file returns again and again."""
     from evaluator.worker.memory import storage_of
-    from evaluator.worker.procedure import mapped
+    from evaluator.worker.nested import mapped
 
     kept = {storage_of(owner) for each in owners if (owner := each()) is not None}
     if not kept:

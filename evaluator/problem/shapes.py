@@ -16,7 +16,7 @@ import torch
 from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
-from evaluator.worker.procedure import tensors
+from evaluator.worker.nested import tensors
 
 MAX_SIZES = 16
 """Maximum count of numbers to try in a file."""

@@ -107,7 +107,7 @@ def with_stored(drawn: Sequence[Any], stored: Mapping[int, StoredTensor], cast: 
 
 def same_form(varied: Sequence[Any], arguments: Sequence[Any], function: str) -> Sequence[Any]:
     """The arguments that this function returned for others. Raises StoredInputError if a tensor has another shape or type."""
-    from evaluator.worker.procedure import tensors
+    from evaluator.worker.nested import tensors
 
     forms = [[_form(tensor) for tensor in tensors(list(each))] for each in (varied, arguments)]
     if forms[0] != forms[1]:
@@ -118,7 +118,7 @@ def same_form(varied: Sequence[Any], arguments: Sequence[Any], function: str) ->
 
 def are_all_stored(arguments: Sequence[Any], stored: Collection[int]) -> bool:
     """Whether every tensor of these arguments is stored, so that all draws are the same."""
-    from evaluator.worker.procedure import tensors
+    from evaluator.worker.nested import tensors
 
     return bool(stored) and not any(True for _ in tensors([each for position, each in enumerate(arguments) if position not in stored]))
 

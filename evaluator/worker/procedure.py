@@ -3,7 +3,7 @@
 Both sides use it: the judge for the reference, a worker for the submission.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from evaluator.worker.memory import written_out
+from evaluator.worker.nested import mapped, tensors
 
 Json = Any
 
@@ -95,30 +96,6 @@ PLAIN = Procedure()
 def has_batch_statistics(model: nn.Module) -> bool:
     """Whether the model has a normalization that uses the batch's statistics in training mode, and others in evaluation."""
     return any(isinstance(module, _NormBase) and module.track_running_stats for module in model.modules())
-
-
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Every tensor in a nested value, in order."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors(item)
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from tensors(item)
-
-
-def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested value with `change` applied to every tensor."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: mapped(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [mapped(item, change) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    return value
 
 
 def copied(value: Any) -> Any:

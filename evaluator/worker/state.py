@@ -39,6 +39,8 @@ class State:
         self.path = Path.cwd() / f"{MODULE_NAME}.py"
         self.device = torch.device("cpu")
         self.mappings = Mappings(self.device)
+        self.records: structure.Records = structure.plain
+        """Makes values of the problem's classes."""
         self.model_class: Any = None
         self.model: Any = None
         self.procedure = PLAIN

@@ -1,27 +1,48 @@
 """Nested values as JSON without tensors: the caller describes each tensor.
 
-The judge uses it for inputs and init inputs, the worker for the output of `forward`. A leaf that is neither a tensor nor plain data is
+The judge uses it for inputs and init inputs, the worker for the output of `forward`. Dataclasses, named tuples and members of enums are
+encoded by the names of their class and fields, since the other side has other classes, or none. A leaf that is neither a tensor nor data is
 encoded only by its type's name: the judge can report it, and never has to understand it.
 """
 
+import base64
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import torch
+from torch.nn.utils.rnn import PackedSequence
+
+from evaluator.worker.nested import leaves_of, parts_of
+from evaluator.worker.records import RecordMaker
 
 MAX_DEPTH = 32
 MAX_LEAVES = 4096
+"""Values of an output that are no containers."""
+MAX_GIVEN_LEAVES = 100_000
+"""The same of arguments, and elements of one array."""
 MAX_NAME_CHARS = 100
 UNWRITTEN = "view"
 """The layout of a strided tensor whose elements are not all in memory."""
 
-_DTYPES = {name: dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)}
-"""A table, since asking torch itself for an unknown name may import half of it."""
+_NAMED = {str(value): value for value in vars(torch).values() if isinstance(value, torch.dtype | torch.layout | torch.memory_format)}
+"""Constants of PyTorch by their names. A table, since asking torch itself for an unknown name may import half of it."""
 
 Json = Any
 Describe = Callable[[torch.Tensor], Json]
 Resolve = Callable[[Json], Any]
+Records = Callable[[str, str, Mapping[str, Any]], Any]
+"""Makes a value of a class from its kind (`dataclass`, `namedtuple`, `namespace` or `enum`), the class's name, and its fields."""
+
+
+GIVEN = (
+    f"tensors, numbers, strings, up to {MAX_GIVEN_LEAVES:,} plain values, NumPy arrays, devices, dtypes, enums, and tuples, lists, dicts, "
+    "dataclasses and named tuples of these"
+)
+"""What arguments may be."""
 
 
 class StructureError(ValueError):
@@ -29,8 +50,8 @@ class StructureError(ValueError):
 
 
 class _Encoder:
-    def __init__(self, describe: Describe) -> None:
-        self._describe = describe
+    def __init__(self, describe: Describe, most: int) -> None:
+        self._describe, self._most = describe, most
         self._leaves = 0
 
     def encode(self, value: Any, depth: int = 0) -> Json:
@@ -38,53 +59,160 @@ class _Encoder:
             raise StructureError(f"nested more than {MAX_DEPTH} deep")
         if isinstance(value, dict):
             return {"dict": [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]}
-        if isinstance(value, tuple | list):
-            kind = "tuple" if isinstance(value, tuple) else "list"
-            return {kind: [self.encode(item, depth + 1) for item in value]}
+        if isinstance(value, PackedSequence):
+            order = [None if each is None else each.tolist() for each in value[1:]]
+            return {"packed": [self.encode(value.data, depth + 1), *order]}
+        if isinstance(value, Enum):
+            return {"record": ["enum", type(value).__name__, [[value.name, self.encode(value.value, depth + 1)]]]}
+        parts = parts_of(value)
+        if parts is not None:
+            items = [self.encode(item, depth + 1) for _, item in parts]
+            if type(value) in (list, tuple) or not (kind := _record_kind(value)):
+                return {"tuple" if isinstance(value, tuple) else "list": items}
+            return {"record": [kind, type(value).__name__, [[*each] for each in zip(_names(value), items, strict=True)]]}
         self._leaves += 1
-        if self._leaves > MAX_LEAVES:
-            raise StructureError(f"more than {MAX_LEAVES} values")
+        if self._leaves > self._most:
+            raise StructureError(f"more than {self._most} values")
         return {"tensor": self._describe(value)} if isinstance(value, torch.Tensor) else _encode_leaf(value)
 
 
+def _record_kind(value: Any) -> str:
+    """Empty if its class has no names of its own."""
+    if isinstance(value, tuple):
+        return "namedtuple" if hasattr(type(value), "_make") else ""
+    return "" if isinstance(value, list) else "namespace" if isinstance(value, SimpleNamespace) else "dataclass"
+
+
+def _names(value: Any) -> list[str]:
+    return [*type(value)._fields] if isinstance(value, tuple) else [path[1:] for path, _ in parts_of(value) or ()]  # type: ignore[attr-defined]
+
+
 def _encode_leaf(value: Any) -> Json:
-    if value is None or isinstance(value, bool | str):
-        return {"value": value}
-    if isinstance(value, int):
-        return {"int": str(value)}
-    if isinstance(value, float):
-        return {"value": value} if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, torch.dtype):
-        return {"dtype": dtype_name(value)}
+    match value:
+        case numpy.ndarray() | numpy.generic() if value.dtype.kind in "biufc" and value.size <= MAX_GIVEN_LEAVES:
+            kind = "array" if isinstance(value, numpy.ndarray) else "number"
+            return {kind: [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+        case None | bool() | str():
+            return {"value": value}
+        case int():
+            return {"int": str(value)}
+        case float():
+            return {"value": value} if math.isfinite(value) else {"float": repr(value)}
+        case complex():
+            return {"complex": [_encode_leaf(value.real), _encode_leaf(value.imag)]}
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+        case slice() | range():
+            return {type(value).__name__: [_encode_leaf(each) for each in (value.start, value.stop, value.step)]}
+        case torch.Size():
+            return {"size": [_encode_leaf(each) for each in value]}
+        case torch.device():
+            return {"device": str(value)}
+        case torch.dtype() | torch.layout() | torch.memory_format():
+            return {"torch": str(value)}
     return {"other": type(value).__name__[:MAX_NAME_CHARS]}
 
 
-def encode(value: Any, describe: Describe) -> Json:
-    """`value` as JSON; `describe` describes a tensor. Raises StructureError."""
-    return _Encoder(describe).encode(value)
+def encode(value: Any, describe: Describe, most: int = MAX_LEAVES) -> Json:
+    """`value` as JSON; `describe` describes a tensor. Raises StructureError, also for more than `most` leaves."""
+    return _Encoder(describe, most).encode(value)
 
 
-def decode(tree: Json, resolve: Resolve, depth: int = 0) -> Any:
-    """The value that `encode` described; `resolve` turns a tensor's description into its replacement. Raises StructureError."""
+def unfit(value: Any) -> tuple[str, str] | None:
+    """The path of what an argument can't hold, and what that is and what can be passed instead; None if it can be passed whole."""
+    for path, leaf in leaves_of(value):
+        if isinstance(leaf, torch.Tensor):
+            if layout := _layout_of(leaf):
+                return path, f"a {layout} tensor; pass dense tensors, and convert them in forward()"
+        elif isinstance(leaf, Enum):
+            if inner := unfit(leaf.value):
+                return path, inner[1]
+        elif "other" in _encode_leaf(leaf):
+            return path, f"of type {type(leaf).__name__}, which is no data; pass {GIVEN}"
+    try:
+        tree = encode(value, lambda _: None, MAX_GIVEN_LEAVES)
+        there = encode(decode(tree, lambda _: torch.empty(0), RecordMaker()), lambda _: None, MAX_GIVEN_LEAVES)
+    except StructureError as error:
+        return "", f"not passed whole: {error}; pass {GIVEN}"
+    return None if tree == there else ("", f"of type {type(value).__name__}, and changes on its way; pass {GIVEN}")
+
+
+def _layout_of(tensor: torch.Tensor) -> str:
+    """The name of a layout in which tensors are not passed; empty for a dense one."""
+    if tensor.is_nested:
+        return "nested"
+    if tensor.is_quantized:
+        return "quantized"
+    return "" if tensor.layout is torch.strided else str(tensor.layout).removeprefix("torch.").strip("_").replace("_", " ")
+
+
+def plain(kind: str, _name: str, fields: Mapping[str, Any]) -> Any:
+    """A value of a class without the class: a tuple, the value of an enum's member, or fields."""
+    if kind == "namedtuple":
+        return tuple(fields.values())
+    return next(iter(fields.values()), None) if kind == "enum" else SimpleNamespace(**fields)
+
+
+def decode(tree: Json, resolve: Resolve, record: Records = plain, depth: int = 0) -> Any:
+    """The value that `encode` described; `resolve` turns a tensor's description into its replacement, and `record` makes values of classes.
+
+    Raises StructureError.
+    """
     if depth > MAX_DEPTH or not isinstance(tree, dict) or len(tree) != 1:
         raise StructureError("not an encoded value")
     ((kind, content),) = tree.items()
     if kind == "tensor":
         return resolve(content)
-    if kind in ("list", "tuple", "dict") and not isinstance(content, list):
+    if kind in _LISTS and not isinstance(content, list):
         raise StructureError(f"a {kind} holds a list")
-    if kind == "dict":
-        return {_key(decode(key, resolve, depth + 1)): decode(item, resolve, depth + 1) for key, item in map(_pair, content)}
-    if kind in ("list", "tuple"):
-        items = [decode(item, resolve, depth + 1) for item in content]
-        return tuple(items) if kind == "tuple" else items
-    return _decode_leaf(kind, content)
+
+    def inner(each: Json) -> Any:
+        return decode(each, resolve, record, depth + 1)
+
+    match kind, content:
+        case "dict", list():
+            return {_key(inner(key)): inner(item) for key, item in map(_pair, content)}
+        case "record", [str(made), str(name), list(fields)]:
+            return record(made, _name(name), {_name(key): inner(item) for key, item in map(_pair, fields)})
+        case "packed", [data, *order]:
+            return _packed(inner(data), order)
+    try:
+        return _OF_ITEMS[kind]([inner(item) for item in content]) if kind in _OF_ITEMS else _decode_leaf(kind, content)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise error if isinstance(error, StructureError) else StructureError(f"not a {kind[:40]}") from error
+
+
+_LISTS = ("list", "tuple", "dict", "record", "packed", "slice", "range", "size", "complex", "array", "number")
+_OF_ITEMS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "size": torch.Size,
+    "slice": lambda items: slice(*items),
+    "range": lambda items: range(*items),
+    "complex": lambda items: complex(*items),
+}
+
+
+def _packed(data: Any, order: list[Json]) -> Any:
+    try:
+        lengths, *indices = (each if each is None else torch.tensor(each, dtype=torch.int64) for each in order)
+        if not isinstance(data, torch.Tensor):
+            raise TypeError(data)
+        return PackedSequence(data, lengths, *(each if each is None else each.to(data.device) for each in indices))
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise StructureError("not a packed sequence") from error
 
 
 def _pair(content: Json) -> tuple[Json, Json]:
     if not isinstance(content, list) or len(content) != 2:
         raise StructureError("a dict holds pairs")
     return content[0], content[1]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str) and value.isidentifier() and len(value) <= MAX_NAME_CHARS:
+        return value
+    raise StructureError("a class and its fields have names")
 
 
 def _key(value: Any) -> Any:
@@ -94,19 +222,24 @@ def _key(value: Any) -> Any:
 
 
 def _decode_leaf(kind: str, content: Json) -> Any:
-    if kind == "value" and (content is None or isinstance(content, bool | str | float | int)):
-        return content
-    if kind == "int" and isinstance(content, str) and len(content) <= 1000:
-        try:
+    match kind, content:
+        case "value", None | bool() | str() | float() | int():
+            return content
+        case "int", str() if len(content) <= 1000:
             return int(content)
-        except ValueError as error:
-            raise StructureError("not an integer") from error
-    if kind == "float" and content in ("nan", "inf", "-inf"):
-        return float(content)
-    if kind == "dtype" and isinstance(content, str):
-        return named_dtype(content)
-    if kind == "other" and isinstance(content, str):
-        return Other(content[:MAX_NAME_CHARS])
+        case "float", "nan" | "inf" | "-inf":
+            return float(content)
+        case "bytes", str():
+            return base64.b64decode(content, validate=True)
+        case "device", str():
+            return torch.device(content)
+        case "torch", str() if content in _NAMED:
+            return _NAMED[content]
+        case "array" | "number", [str(dtype), list(shape), str(data)] if dtype[1:2] in tuple("biufc"):
+            array = numpy.frombuffer(base64.b64decode(data, validate=True), numpy.dtype(dtype)).reshape(shape).copy()
+            return array if kind == "array" else array[()]
+        case "other", str():
+            return Other(content[:MAX_NAME_CHARS])
     raise StructureError(f"unknown kind {kind[:40]!r}")
 
 
@@ -124,18 +257,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def named_dtype(name: str) -> torch.dtype:
     """`torch.float32` for `float32`. Raises StructureError."""
-    if name not in _DTYPES:
+    found = _NAMED.get(f"torch.{name}")
+    if not isinstance(found, torch.dtype):
         raise StructureError(f"no dtype {name[:40]!r}")
-    return _DTYPES[name]
-
-
-def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Every tensor in a nested value with its path, in order."""
-    if isinstance(value, torch.Tensor):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from tensors_of(item, f"{path}[{key!r}]")
-    elif isinstance(value, tuple | list):
-        for number, item in enumerate(value):
-            yield from tensors_of(item, f"{path}[{number}]")
+    return found

@@ -13,7 +13,7 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 from tests.judge.conftest import Judge, make_job
 
 pytestmark = pytest.mark.gpu

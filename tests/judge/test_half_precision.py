@@ -19,7 +19,7 @@ from evaluator.problem.catalogue import discover
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 pytestmark = pytest.mark.slow(25)
 

@@ -2,14 +2,23 @@
 
 import json
 import math
+import sys
+from collections import namedtuple
+from dataclasses import dataclass
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.utils.rnn import pack_sequence
 
 from evaluator.worker import structure
+from evaluator.worker.nested import mapped
+from evaluator.worker.records import RecordMaker
 from evaluator.worker.structure import MAX_DEPTH, MAX_LEAVES, Other, StructureError
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from([torch.int64, torch.bfloat16])
@@ -24,7 +33,26 @@ TREES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["tensor", "dict", "list", "tuple", "value", "int", "float", "dtype", "other", "x"]), inner, max_size=2
+            st.sampled_from(
+                [
+                    "tensor",
+                    "dict",
+                    "list",
+                    "tuple",
+                    "value",
+                    "int",
+                    "float",
+                    "torch",
+                    "device",
+                    "array",
+                    "slice",
+                    "record",
+                    "packed",
+                    "other",
+                ]
+            ),
+            inner,
+            max_size=2,
         )
     ),
     max_leaves=15,
@@ -59,6 +87,61 @@ def test_what_json_has_no_form_for_comes_back() -> None:
     assert math.isnan(through_json([math.nan])[0])
     assert through_json(2**200 + 1) == 2**200 + 1
     assert through_json(torch.zeros(2, 3).shape) == (2, 3)
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+class Kind(Enum):
+    SUM = ("a", 1)
+
+
+@dataclass(frozen=True)
+class Setting:
+    width: int
+    kind: Kind
+
+
+ARGUMENTS = {
+    "an array": numpy.arange(6, dtype=numpy.int16).reshape(2, 3),
+    "a number of NumPy": numpy.float32(2.5),
+    "a slice": slice(1, None, -2),
+    "a range": range(3, 9),
+    "a device": torch.device("cuda:1"),
+    "a size": torch.Size([2, 3]),
+    "a layout": torch.channels_last,
+    "bytes": b"a\0b",
+    "a complex number": complex(1.5, math.inf),
+    "a named tuple": Pair(1, [2, Kind.SUM]),
+    "a dataclass": Setting(3, Kind.SUM),
+    "a namespace": SimpleNamespace(a=1, b={"c": (1,)}),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_come_back_as_what_they_were(name: str) -> None:
+    value = ARGUMENTS[name]
+    tree = json.loads(json.dumps(structure.encode([value], no_tensor)))
+    (back,) = structure.decode(tree, no_tensor, RecordMaker(sys.modules[__name__]))
+    assert type(back) is type(value) and repr(back) == repr(value)
+    assert structure.unfit([value]) is None
+
+
+def test_a_judge_has_no_classes_for_what_a_worker_returns() -> None:
+    assert through_json([Pair(1, Setting(3, Kind.SUM))]) == [(1, SimpleNamespace(width=3, kind=("a", 1)))]
+
+
+def test_a_packed_sequence_keeps_its_lengths() -> None:
+    packed = pack_sequence([torch.ones(2), torch.ones(5)], enforce_sorted=False)
+    seen: list[torch.Tensor] = []
+
+    def describe(tensor: torch.Tensor) -> int:
+        seen.append(tensor)
+        return len(seen) - 1
+
+    back = structure.decode(structure.encode(packed, describe), seen.__getitem__)
+    assert [each.tolist() for each in back] == [each.tolist() for each in packed]
+    assert mapped(packed, torch.neg).data.tolist() == [-1.0] * 7
 
 
 def test_tensors_are_described_in_order_and_resolved_in_place() -> None:
@@ -105,10 +188,19 @@ def test_a_value_of_another_type_is_told_by_its_types_name() -> None:
         {"int": "9" * 1001},
         {"float": "1.5"},
         {"float": ["nan"]},
-        {"dtype": "Tensor"},
-        {"dtype": "__class__"},
-        {"dtype": "float32.x"},
-        {"dtype": ["float32"]},
+        {"torch": "Tensor"},
+        {"torch": "torch.Tensor"},
+        {"torch": "torch.__class__"},
+        {"torch": ["torch.float32"]},
+        {"device": "nowhere"},
+        {"bytes": "?"},
+        {"slice": [{"value": 1}] * 4},
+        {"array": ["<f8", [3], "AAAA"]},
+        {"array": ["O", [1], "AAAAAAAAAAA="]},
+        {"number": ["<f8", [-1, -1], ""]},
+        {"record": ["dataclass", "A", [["not a name", {"value": 1}]]]},
+        {"record": ["dataclass", "A"]},
+        {"packed": [{"value": 1}, [1]]},
         {"other": None},
         {"import": "os"},
     ],

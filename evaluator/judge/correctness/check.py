@@ -11,12 +11,12 @@ from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputP
 from evaluator.judge.correctness.errors.known_approximations import overflow
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounding import explained_by_rounding, otherwise_rounded
-from evaluator.judge.correctness.row_sampling import Sample, mapped
+from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 OVERFLOWS = " overflows"
 """The end of the message of a round that is left out because of the submission's output."""

@@ -22,7 +22,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 LIBRARIES = ("matmul", "conv2d", "batch_norm_training", "softmax")
 """Shipped problems whose references use cuBLAS, cuDNN and reductions."""

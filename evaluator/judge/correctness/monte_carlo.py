@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from evaluator.judge.correctness.operator_profile import is_sum, terms_of
 from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]
 

@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 REDUCTIONS = {
     *("sum", "nansum", "mean", "nanmean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "prod"),

@@ -11,7 +11,7 @@ from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 LARGE_BYTES = 1 << 30
 """For outputs above this total size, the worker frees its own memory after the copy, so that the judge's copy fits."""

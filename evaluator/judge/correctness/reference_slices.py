@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
 from evaluator.judge.correctness.wide import widest
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 WIDE_BYTES = 8
 """Size of an element of the oracle."""

@@ -31,7 +31,7 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 KERNELS_S = 5.0
 """Timeout of the call that records the kernels of a wrong answer."""

@@ -1,7 +1,7 @@
 """Samples of rows. If a problem's rows are independent, some of them are a smaller instance of the problem."""
 
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 SAMPLE_ELEMENTS = 1 << 26
 """Number of elements in the random rows chosen from larger tensors."""
@@ -28,18 +28,6 @@ def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int |
     tensors = [tensor for _, tensor in tensors_of(list(inputs))]
     rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
     return None if len(rows) != 1 or min(rows) < 1 else rows.pop()
-
-
-def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested value, with `change` applied to every tensor."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: mapped(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [mapped(item, change) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    return value
 
 
 @dataclass(frozen=True)

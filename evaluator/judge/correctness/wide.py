@@ -16,8 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 
-from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 CASTS = ("_to_copy", "copy_", "copy")
 """Operators that convert values, and do no arithmetic."""

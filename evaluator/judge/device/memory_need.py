@@ -9,7 +9,7 @@ from evaluator.machine.memory import machine_bytes
 from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.procedure import tensors
+from evaluator.worker.nested import tensors
 
 INPUT_COPIES = 2
 """Copies of the inputs: the judge's and the worker's."""

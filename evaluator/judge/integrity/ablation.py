@@ -23,8 +23,8 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import tensors_of
 
 PATTERNS = range(0x38, 0x48)
 """Bytes that fill free memory. Repeated, they form a finite number of medium size in every floating-point type."""

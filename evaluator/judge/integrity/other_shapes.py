@@ -23,8 +23,8 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence, ShapeEvidence
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import tensors_of
 
 log = logging.getLogger(__name__)
 

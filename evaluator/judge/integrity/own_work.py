@@ -18,8 +18,8 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import OWN_WRITTEN_SHARE, Evidence, OwnWorkEvidence
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import Message, ProtocolError
-from evaluator.worker.structure import tensors_of
 
 WRITE_MARGIN = 1.5
 """A device writes at most this many times as fast as it copies."""

@@ -31,7 +31,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import VARYING, ProblemCase
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 DRAWS = 15
 """A problem is refused for a trivial answer that passes with all of this many random inputs. A submission must pass fewer, so a number that

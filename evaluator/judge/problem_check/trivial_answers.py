@@ -11,7 +11,7 @@ import torch
 
 from evaluator.judge.correctness.compare import OutputPiece
 from evaluator.judge.correctness.tolerance import is_exact
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 NARROWER = {
     torch.float64: torch.float32,

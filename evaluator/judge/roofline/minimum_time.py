@@ -32,7 +32,7 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 MARGIN = 1.3
 """Copies reach 85 to 93 % of the memory's peak, matrix products about 80 % of theirs (H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s). So no

@@ -27,7 +27,8 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import LightEvidence
-from evaluator.worker.structure import dtype_name, tensors_of
+from evaluator.worker.nested import tensors_of
+from evaluator.worker.structure import dtype_name
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}
 """Precision → formats with products that can replace one of it, and how many are needed; other precisions use one product of their own.

@@ -12,8 +12,8 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, desc
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import ParametersEvidence
 from evaluator.worker import structure
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import tensors_of
 
 ALIGNMENT_BYTES = 512
 """Alignment of the CUDA allocator; vector loads rely on it."""
@@ -73,7 +73,7 @@ class InputSet:
     def tree(self, arguments: Sequence[Any]) -> Any:
         """The arguments as a message to a worker: the place of each tensor, and all other values."""
         numbered = iter(self.allocations)
-        return structure.encode(list(arguments), lambda tensor: describe(next(numbered), self._offset, tensor))
+        return structure.encode(list(arguments), lambda tensor: describe(next(numbered), self._offset, tensor), structure.MAX_GIVEN_LEAVES)
 
     def unchanged(self, arguments: Sequence[Any], but: Collection[int] = ()) -> bool:
         """Whether the shared memory still holds these values, bit for bit, except the arguments at the positions `but`."""

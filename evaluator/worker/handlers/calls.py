@@ -21,7 +21,7 @@ def inputs(state: State, request: Message, _: Sequence[int]) -> Message:
     if not request.get("keep"):
         state.output, state.outputs = [], []
     reset_persisting()
-    state.sets = [structure.decode(tree, state.mappings.tensor) for tree in request["sets"]]
+    state.sets = [structure.decode(tree, state.mappings.tensor, state.records) for tree in request["sets"]]
     return {}
 
 

@@ -26,6 +26,7 @@ from evaluator.worker.patches.own_work import OwnWork
 from evaluator.worker.patches.process import BuildReply, WorkerProcess, hooks
 from evaluator.worker.procedure import Procedure
 from evaluator.worker.protocol import Message
+from evaluator.worker.records import RecordMaker
 from evaluator.worker.state import MODULE_NAME, State, synchronize
 
 _HOOKS = hooks()
@@ -74,6 +75,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     state.watch()
     for name, value in request["constants"].items():
         setattr(module, name, structure.decode(value, _no_tensor))
+    state.records = RecordMaker(module)
     state.model_class = getattr(module, request["class"])
     return {}
 
@@ -112,7 +114,7 @@ def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     """Make the model, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
-    arguments = structure.decode(request["arguments"], state.mappings.tensor)
+    arguments = structure.decode(request["arguments"], state.mappings.tensor, state.records)
     _seed(request["seed"])
     state.procedure = Procedure.decode(request.get("procedure"))
     model = state.model_class(*arguments)

@@ -20,9 +20,9 @@ from evaluator.judge.correctness.output_structure import (
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import memory_order
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.state import description
-from evaluator.worker.structure import tensors_of
 from tests.worker.test_structure import TREES
 
 Pair = namedtuple("Pair", "values indices")

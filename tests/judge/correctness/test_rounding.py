@@ -10,8 +10,7 @@ import torch
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 from tests.judge.correctness.rounded_problems import PROBLEMS, Reference
 
 DRAWS = 3

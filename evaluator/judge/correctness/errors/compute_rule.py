@@ -15,7 +15,7 @@ import torch
 from evaluator.judge.correctness.errors.variants.call import Call, Recorder, Substitution, Swap
 from evaluator.judge.correctness.errors.variants.rounding import PRODUCTS, of_rounded, to_type
 from evaluator.judge.correctness.output_scale import rms
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 NEARER = 3.0

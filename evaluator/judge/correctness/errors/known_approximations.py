@@ -21,8 +21,7 @@ from evaluator.judge.correctness.errors.variants.call import Recorder, Substitut
 from evaluator.judge.correctness.errors.variants.overflows import overflows
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
 from evaluator.judge.correctness.output_scale import finite, rms
-from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 MOST_ELEMENTS = 1 << 26
 """Maximum number of elements of all outputs. For more, nothing is tried."""

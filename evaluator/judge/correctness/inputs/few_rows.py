@@ -19,10 +19,9 @@ import torch
 
 from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
-from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 ROWS, RUNS, OUTLIERS = "rows", "runs", "outliers"
 SHARE = 64

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation
-from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""

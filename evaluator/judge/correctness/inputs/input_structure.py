@@ -10,7 +10,7 @@ import torch
 from evaluator.judge.correctness.inputs.positive_inputs import positive_positions
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 DRAWS = 3
 SAMPLE_ELEMENTS = 1 << 20

@@ -24,7 +24,7 @@ from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import tensors_of
 
 OWN = "own"
 IN_PLACE = (OUTLIERS, RUNS)

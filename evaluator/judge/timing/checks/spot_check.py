@@ -17,7 +17,7 @@ from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.correctness.row_sampling import Sampler, mapped
+from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
@@ -28,7 +28,7 @@ from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
-from evaluator.worker.structure import tensors_of
+from evaluator.worker.nested import mapped, tensors_of
 
 REVEAL_SHARE = 0.5
 """Share of the candidate's timing blocks after which outputs are copied by the clock, so that deferred work is charged."""

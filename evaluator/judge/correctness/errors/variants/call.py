@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from evaluator.judge.correctness.row_sampling import mapped
+from evaluator.worker.nested import mapped
 
 MOST_CALLS = 2000
 """Maximum number of recorded calls. A loop repeats the same ones."""
