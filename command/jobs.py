@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from evaluator.job import Job
     from evaluator.machine.devices import Device
     from evaluator.problem.problem import ProblemFacts
+    from evaluator.results.result import Result
     from evaluator.submission.model import Submission
 
 
@@ -31,27 +32,64 @@ class JobMaker:
         return case or self.problem(problem).default_case(self._device.kind)
 
     def check(self, problem: str) -> None:
-        """Raises ProblemError if the problem can't be loaded in its case."""
-        case = self.case(problem)
-        with self._reading:
-            self._problems.check(problem, case)
+        """Raises OptionError if an option asks for what the problem does not have."""
+        from evaluator.problem.execute import OptionError, ProblemError
+
+        try:
+            case = self.case(problem)
+            with self._reading:
+                self._problems.check(problem, case)
+        except OptionError:
+            raise
+        except ProblemError:
+            return  # its submissions' results tell
+
+    def source(self, problem: str | None) -> str | None:
+        """The text of a problem's file; None for no problem, and if the file is at fault."""
+        from evaluator.problem.execute import ProblemError
+
+        try:
+            return self.problem(problem).source if problem else None
+        except ProblemError:
+            return None
+
+    def unjudged(self, submission: "Submission") -> "Result | None":
+        """The result of a submission that no judge is asked about: it is rejected, or its problem's file is at fault. Else None.
+
+        Raises OptionError.
+        """
+        from evaluator.job import rejected, with_bad_problem
+        from evaluator.problem.execute import OptionError, ProblemError
+
+        if submission.rejection is not None or submission.problem is None:
+            return rejected(submission)
+        try:
+            self.problem(submission.problem)
+        except OptionError:
+            raise
+        except ProblemError as error:
+            return with_bad_problem(submission, str(error), self._device.spec)
+        return None
 
     def key(self, submission: "Submission") -> "EvaluationKey":
-        """Return the evaluation's key in the database. Raises ProblemError."""
+        """Return the evaluation's key in the database."""
         from db.storage.rows import EvaluationKey
         from evaluator.results.protocol_names import alternative
 
-        name = submission.problem
-        problem = self.problem(name) if name and not submission.rejection else None
+        unjudged = self.unjudged(submission)
+        if unjudged is not None:
+            return EvaluationKey.of(unjudged)
+        assert submission.problem is not None
+        problem = self.problem(submission.problem)
         return EvaluationKey(
             submission=submission.name,
             block=submission.block,
             source_sha256=submission.source_sha256,
-            problem_sha256=problem.sha256 if problem else None,
-            case=self.case(name) if problem and name else None,
-            device_name=self._device.name if problem else "",
-            precision=problem.precision if problem else None,
-            protocol=alternative(self._options.protocol) if problem else None,
+            problem_sha256=problem.sha256,
+            case=self.case(submission.problem),
+            device_name=self._device.name,
+            precision=problem.precision,
+            protocol=alternative(self._options.protocol),
         )
 
     def job(self, submission: "Submission") -> "Job":

@@ -81,6 +81,10 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     submissions = find(options.paths, options.every_block, options.problem, options.author, known, written(options))
     place = find_place(options, early)
     check_protocol(options.protocol, place.devices[0])
-    with Store.open(options.db) as store, Outputs(options) as outputs, ProblemReader(known, options.dtype) as problems:
+    with (
+        Store.open(options.db) as store,
+        Outputs(options) as outputs,
+        ProblemReader(known, options.dtype, network=options.reference_network) as problems,
+    ):
         store.start_run(sys.argv, submissions.expected)
         return Session(options, store, outputs, place, problems).judge(submissions)

@@ -63,6 +63,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     )
     add("--problem", metavar="NAME", help="problem of every submission")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)")
+    add("--reference-network", action="store_true", help="let problem files use the network while they are imported")
     add("--every-block", action="store_true", help="judge each ModelNew block of a response, not only the last")
     add("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cuda, cuda:N or cpu")
     add("--case", metavar="NAME", help="shapes (default: full on a GPU, small on a CPU)")

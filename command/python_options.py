@@ -19,6 +19,7 @@ class Options(TypedDict, total=False):
 
     problem: str | None
     reference: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    reference_network: bool
     every_block: bool
     device: str
     case: str | None

@@ -16,7 +16,6 @@ from db.storage.record import Entry
 from db.store import Store
 from evaluator.engine.problem_loader import ProblemReader
 from evaluator.engine.warm_parents import EarlyStart
-from evaluator.job import rejected
 from evaluator.problem.catalogue import discover
 from evaluator.results.result import Result
 from evaluator.submission.model import Submission
@@ -42,7 +41,7 @@ class PythonRun:
             self._store = stack.enter_context(Store.open(options.db)) if options.db else None
             if self._store is not None:
                 self._store.start_run(RUN)
-            problems = stack.enter_context(ProblemReader(self._known, options.dtype))
+            problems = stack.enter_context(ProblemReader(self._known, options.dtype, network=options.reference_network))
             self._engine = stack.enter_context(place.engine(self._store))
             self._maker = JobMaker(options, place.devices[0], problems)
             self._stack = stack.pop_all()
@@ -78,9 +77,10 @@ class PythonRun:
         self._expect(len(submissions))
         before = dict(self._judged_before(submissions))
         yield from before.items()
-        unfit = [(number, rejected(each)) for number, each in enumerate(submissions) if each.rejection and number not in before]
-        yield from self._kept(unfit, submissions)
-        jobs = {number: self._maker.job(each) for number, each in enumerate(submissions) if not each.rejection and number not in before}
+        due = {number: each for number, each in enumerate(submissions) if number not in before}
+        unjudged = {number: result for number, each in due.items() if (result := self._maker.unjudged(each)) is not None}
+        yield from self._kept([*unjudged.items()], submissions)
+        jobs = {number: self._maker.job(each) for number, each in due.items() if number not in unjudged}
         if not jobs:
             return
         numbers = {id(job): number for number, job in jobs.items()}
@@ -108,8 +108,7 @@ class PythonRun:
         return found
 
     def _entry(self, result: Result, submission: Submission) -> Entry:
-        problem = self._maker.problem(result.problem) if result.problem else None
-        return Entry.of(result, submission.code, submission.first_line, problem.source if problem else None)
+        return Entry.of(result, submission.code, submission.first_line, self._maker.source(result.problem))
 
     def _expect(self, more: int) -> None:
         if self._store is not None:

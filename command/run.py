@@ -92,7 +92,7 @@ class Session:
         from command.read_ahead import emptied, read_ahead
 
         head = read_ahead(submissions)
-        # Check problems first, so that their errors are raised before anything is judged or shown.
+        # Check options first, so that their errors are raised before anything is judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
             self._maker.check(name)
         with self.display.progress(submissions.expected):
@@ -134,7 +134,6 @@ class Session:
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """Yield the jobs to be judged. Rejected and already judged submissions are handled on the way."""
         from command.read_ahead import batches
-        from evaluator.job import rejected
 
         count = 0
         for batch in batches(submissions):
@@ -142,11 +141,12 @@ class Session:
             keys = [self._maker.key(submission) for submission in batch]
             judged = {} if self.options.rerun else self.store.judged_among(keys)
             due = [submission for submission, key in zip(batch, keys, strict=True) if key not in judged]
-            unfit = [submission for submission in due if submission.rejection is not None]
+            unfit = [(submission, result) for submission in due if (result := self._maker.unjudged(submission)) is not None]
             self.display.read(len(batch), due=len(due) - len(unfit))
             self._already_judged([judged[key] for key in keys if key in judged])
-            self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
-            yield from (self._maker.job(submission) for submission in due if submission.rejection is None)
+            self._keep([(result, submission.code, submission.first_line) for submission, result in unfit])
+            kept = {id(submission) for submission, _ in unfit}
+            yield from (self._maker.job(submission) for submission in due if id(submission) not in kept)
         self.display.read_all()
         self.store.expect(count)
         self._note_skipped()
@@ -187,8 +187,7 @@ class Session:
 
         entries = []
         for result, source, first_line in found:
-            problem = self._maker.problem(result.problem) if result.problem else None
-            entries.append(Entry.of(result, source, first_line, problem.source if problem else None))
+            entries.append(Entry.of(result, source, first_line, self._maker.source(result.problem)))
         with self._keeping:
             for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):
                 self.counts[entry.result.status] += 1

@@ -105,13 +105,23 @@ def rejected(submission: Submission) -> Result:
     """The result of a submission that is rejected."""
     rejection = submission.rejection
     assert rejection is not None
+    return _unjudged(submission, rejection.category, rejection.message)
+
+
+def with_bad_problem(submission: Submission, message: str, device: str) -> Result:
+    """The result of a submission whose problem's file is at fault."""
+    return _unjudged(submission, Category.PROBLEM_ERROR, message, device=device)
+
+
+def _unjudged(submission: Submission, category: Category, message: str, **observed: Any) -> Result:
     return Result.of_category(
-        rejection.category,
-        rejection.message,
+        category,
+        message,
         submission=submission.name,
         block=submission.block,
         author=submission.author,
         sample_id=submission.sample_id,
         problem=submission.problem,
         source_sha256=submission.source_sha256,
+        **observed,
     )

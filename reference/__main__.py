@@ -157,7 +157,7 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 def _input_bytes(problem: "Problem") -> int | None:
     from evaluator.problem.declaration import DEFAULT_CASE
     from evaluator.problem.execute import ProblemError
-    from evaluator.worker.structure import tensors_of
+    from evaluator.worker.nested import tensors_of
 
     try:
         return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))

@@ -22,8 +22,8 @@ POLL_S = 30.0
 GATHER_S, IDLE_S = 0.2, 1.0
 """Pauses between two polls: after one with news, and after one that may have returned early without any."""
 MAX_SUFFIX = 200
-HOPELESS = ("no_device", "no_toolchain")
-"""Not retried: what the machine lacks now, it also lacks a moment later."""
+HOPELESS = ("no_device", "no_toolchain", "problem_error")
+"""Not retried: what the machine or the problem lacks now, it also lacks a moment later."""
 
 
 @dataclass(frozen=True)

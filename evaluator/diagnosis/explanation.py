@@ -52,7 +52,7 @@ Each is `yes`, `no` (at least one shape or distribution gave a wrong answer) or 
 _ORDER = """## When several apply
 
 The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted` and
-`rejected` without a rule. It also gives `infrastructure_error` and `no_toolchain` itself.
+`rejected` without a rule. It also gives `problem_error`, `infrastructure_error` and `no_toolchain` itself.
 
 | order | rule | gives |
 | --- | --- | --- |

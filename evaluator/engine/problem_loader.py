@@ -5,6 +5,7 @@ rest of a run's start.
 """
 
 import contextlib
+import logging
 import os
 import signal
 from collections.abc import Mapping
@@ -21,14 +22,20 @@ from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemFacts
+from evaluator.sandbox import linux
 
 END_WITHIN_S = 5.0
+LOAD_WITHIN_S = 60.0
+"""Seconds in which a problem's file has to be imported."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Fault:
     """A ProblemError, as it is sent."""
 
+    kind: type[ProblemError]
     path: Path
     line: int | None
     rule: str
@@ -37,10 +44,10 @@ class _Fault:
 class ProblemReader:
     """Loads problems by name, each on first use, in a process that starts with the first one. A context manager."""
 
-    def __init__(self, paths: Mapping[str, Path], precision: PrecisionName | None = None, answer_within_s: float | None = None) -> None:
-        """`precision` to judge them in; None for their own. A file that takes longer than `answer_within_s` is refused."""
-        self._paths, self._precision, self._answer_within_s = paths, precision, answer_within_s
-        self._loaded: dict[str, ProblemFacts] = {}
+    def __init__(self, paths: Mapping[str, Path], precision: PrecisionName | None = None, *, network: bool = False) -> None:
+        """`precision` to judge them in; None for their own. network: whether files may use it while they are imported."""
+        self._paths, self._precision, self._network = paths, precision, network
+        self._loaded: dict[str, ProblemFacts | ProblemError] = {}
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
 
@@ -58,10 +65,16 @@ class ProblemReader:
         self._process = self._pipe = None
 
     def get(self, name: str) -> ProblemFacts:
-        """Raises ProblemError."""
+        """Raises ProblemError, for a broken file each time, though it is imported once."""
         if name not in self._loaded:
-            self._loaded[name] = self._ask(name, None)
-        return self._loaded[name]
+            try:
+                self._loaded[name] = self._ask(name, None)
+            except ProblemError as error:
+                self._loaded[name] = error
+        found = self._loaded[name]
+        if isinstance(found, ProblemError):
+            raise found
+        return found
 
     def check(self, name: str, case: str) -> None:
         """Raises ProblemError if the problem does not work in this case."""
@@ -71,36 +84,49 @@ class ProblemReader:
         pipe = self._pipe or self._start()
         try:
             pipe.send((self._paths[name], case))
-            if not pipe.poll(self._answer_within_s):
+            if not pipe.poll(LOAD_WITHIN_S):
                 self._end()
-                raise ProblemError(self._paths[name], None, f"importing the file took longer than {self._answer_within_s:g} s")
+                raise ProblemError(self._paths[name], None, f"importing the file took longer than {LOAD_WITHIN_S:g} s")
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
             self._end()  # the next problem needs another process
             raise ProblemError(self._paths[name], None, "importing the file ended the process; it must not exit or crash") from error
         if isinstance(answer, _Fault):
-            raise ProblemError(answer.path, answer.line, answer.rule)
+            raise answer.kind(answer.path, answer.line, answer.rule)
         return answer
 
     def _start(self) -> Connection:
         start_judges_parent()
         pipe, theirs = CONTEXT.Pipe()
-        process = CONTEXT.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
+        process = CONTEXT.Process(target=serve, args=(theirs, self._precision, self._network), daemon=True, name="problems")
         process.start()  # waits for the server's imports, so Ctrl-C is likely here
         theirs.close()
         self._process, self._pipe = process, pipe
         return pipe
 
 
-def serve(pipe: Connection, precision: PrecisionName | None) -> None:
+def serve(pipe: Connection, precision: PrecisionName | None, network: bool) -> None:
     """Reply to (path, case or None) with the problem's facts in this precision, or with its fault, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command line handles Ctrl-C
+    if not network:
+        _leave_network()
     loaded: dict[Path, Problem] = {}
     with contextlib.suppress(EOFError, OSError):
         while True:
             path, case = pipe.recv()
             pipe.send(_answer(loaded, precision, path, case))
     os._exit(0)  # threads that a problem's file has left running
+
+
+def _leave_network() -> None:
+    """Let a file that asks a server fail at once, with the error of a missing network, and not after its own tries."""
+    for flags in (linux.CLONE_NEWNET, linux.CLONE_NEWUSER | linux.CLONE_NEWNET):
+        try:
+            linux.unshare(flags)
+        except OSError as error:
+            log.info("problems are imported with the network: %s", error)
+        else:
+            return
 
 
 def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: Path, case: str | None) -> ProblemFacts | _Fault:
@@ -111,4 +137,4 @@ def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: 
             loaded[path].instance(case)
         return loaded[path].facts
     except ProblemError as error:
-        return _Fault(error.path, error.line, error.rule)
+        return _Fault(type(error), error.path, error.line, error.rule)

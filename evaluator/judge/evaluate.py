@@ -61,5 +61,5 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
             stages.close()
         evidence = stages.evidence
     except ProblemError as error:
-        verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
+        verdict = Verdict(Category.PROBLEM_ERROR, str(error))
     return made(verdict, evidence)

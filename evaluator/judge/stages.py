@@ -29,8 +29,8 @@ from evaluator.judge.workers.build_broker import BuilderFailedError, NeedsDevice
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
-from evaluator.judge.workers.out_of_memory import blame, is_shortage, ran_short
-from evaluator.problem.execute import ProblemError
+from evaluator.judge.workers.out_of_memory import blame, fails_by_machine, is_shortage, ran_short
+from evaluator.problem.execute import ProblemError, raised_in_file
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.problem.shapes import other_shapes
 from evaluator.results.category import Category, Status
@@ -320,9 +320,18 @@ class Stages:
             if self._worker_set.lock.is_alone and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
                 self._evidence_builder.note(starving=starving)
                 return None
+        if isinstance(error, ProblemError | ReferenceFailedError) and not fails_by_machine(error):
+            return Verdict(Category.PROBLEM_ERROR, str(self._named(error)))
         with contextlib.suppress(ProblemError):
             message += self._memory_shortage(error)
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
+
+    def _named(self, error: ProblemError | ReferenceFailedError) -> ProblemError:
+        """The error with the problem's file and line."""
+        if isinstance(error, ProblemError):
+            return error
+        path, raised = self._task.problem.path, error.__cause__
+        return raised_in_file(path, "the reference's forward()", raised) if raised else ProblemError(path, None, str(error))
 
     def _run_again(self) -> None:
         """Find the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""

@@ -16,6 +16,10 @@ class ProblemError(Exception):
         self.path, self.line, self.rule = path, line, rule
 
 
+class OptionError(ProblemError):
+    """An option asks for a case or a type that the problem does not have."""
+
+
 def execute(path: Path, code: CodeType, name: str) -> ModuleType:
     """Run a file's code in a fresh module. Raises ProblemError.
 

@@ -13,7 +13,7 @@ from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
-from evaluator.problem.execute import ProblemError, execute, raised_in_file
+from evaluator.problem.execute import OptionError, ProblemError, execute, raised_in_file
 from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
 from evaluator.problem.stored_inputs import StoredInputError, StoredTensor, same_form, with_stored
 from evaluator.problem.workloads import same_sizes
@@ -75,14 +75,14 @@ class Problem:
     def in_precision(self, name: "PrecisionName | None") -> "Problem":
         """The problem with floating-point inputs and parameters of this type; unchanged for None.
 
-        The float64 reference is the same function, of inputs that were rounded to the type. Raises ProblemError if the file allows only
+        The float64 reference is the same function, of inputs that were rounded to the type. Raises OptionError if the file allows only
         others.
         """
         declared = self.declaration
         if name is None or name == declared.dtype:
             return self
         if declared.dtypes and name not in declared.dtypes:
-            raise ProblemError(self.path, None, f"the problem allows {', '.join(declared.dtypes)}, not {name}")
+            raise OptionError(self.path, None, f"the problem allows {', '.join(declared.dtypes)}, not {name}")
         return replace(self, declaration=declared.model_copy(update={"dtype": name}))
 
     @property
@@ -98,14 +98,14 @@ class Problem:
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in its own module. For `all` this is `full`, in which everything is checked.
 
-        Raises ProblemError if there is no such case, or if a file of its inputs can't be read.
+        Raises OptionError if there is no such case, and ProblemError if a file of its inputs can't be read.
         """
         shapes = {name: constants for _, name, constants in self.declaration.shapes()}
         if case == ALL_CASES and self.declaration.workloads:
             case = DEFAULT_CASE
         if case not in shapes:
             near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
-            raise ProblemError(self.path, None, f"no case {case!r}; the problem has {', '.join(near)}")
+            raise OptionError(self.path, None, f"no case {case!r}; the problem has {', '.join(near)}")
         constants = shapes[case]
         module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
@@ -247,7 +247,7 @@ class ProblemCase:
         """Shape and type of each floating-point tensor that forward() returns."""
         import torch
 
-        from evaluator.worker.procedure import tensors
+        from evaluator.worker.nested import tensors
 
         for device in ("meta", "cpu"):  # if a form needs memory, compute it once
             with seeded(0, device):
@@ -270,6 +270,7 @@ class ProblemCase:
                 drawn = self._with_files(drawn, stored, varies=self.varies_stored and str(device) != "meta")
             except StoredInputError as error:
                 raise ProblemError(self.problem.path, None, f"workload {self.name!r}: {error}") from error
+        self._require_data(function, drawn)
         owners = owners_of(drawn)
         arguments = [self._placed(value, device) for value in drawn]
         del drawn
@@ -289,17 +290,23 @@ class ProblemCase:
             raise ProblemError(self.problem.path, self._line(function), rule)
         return returned
 
-    def _placed(self, value: Any, device: "torch.device | str") -> Any:
-        import torch
+    def _require_data(self, function: str, arguments: Sequence[Any]) -> None:
+        """Raises ProblemError for an argument that a submission, in another process, would not receive as it is."""
+        from evaluator.worker.structure import unfit
 
-        if isinstance(value, torch.Tensor):
-            is_cast = value.is_floating_point() and value.itemsize > 1  # eight-bit codes are not cast
-            return value.detach().to(device, self.dtype if self.dtype and is_cast else value.dtype)
-        if type(value) in (list, tuple):
-            return type(value)(self._placed(item, device) for item in value)
-        if type(value) is dict:
-            return {key: self._placed(item, device) for key, item in value.items()}
-        return value
+        for position, value in enumerate(arguments):
+            if found := unfit(value):
+                path, reason = found
+                raise ProblemError(self.problem.path, self._line(function), f"{function}(): argument {position}{path} is {reason}")
+
+    def _placed(self, value: Any, device: "torch.device | str") -> Any:
+        from evaluator.worker.nested import mapped
+
+        def placed(tensor: "torch.Tensor") -> "torch.Tensor":
+            is_cast = tensor.is_floating_point() and tensor.itemsize > 1  # eight-bit codes are not cast
+            return tensor.detach().to(device, self.dtype if self.dtype and is_cast else tensor.dtype)
+
+        return mapped(value, placed)
 
     def _call(self, function: str, *arguments: Any) -> Any:
         import torch

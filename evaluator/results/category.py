@@ -83,6 +83,7 @@ class Category(StrEnum):
 
     NO_DEVICE = "no_device"
     NO_TOOLCHAIN = "no_toolchain"
+    PROBLEM_ERROR = "problem_error"
     INFRASTRUCTURE_ERROR = "infrastructure_error"
     INTERRUPTED = "interrupted"
 
@@ -364,6 +365,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "A compiler, header or package that kernels need is missing or broken.",
             "compiler search and output; the judge's own test of packages",
             "Install the toolkit named.",
+        ),
+        problem_error=(
+            "The problem's own file is at fault; no submission to it can be judged.",
+            "what its file raises or returns",
+            "Mend the problem's file where the message says; `assay problems check` finds the same.",
         ),
         infrastructure_error=(
             "The judge failed; the submission is not to blame.",

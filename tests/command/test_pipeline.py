@@ -188,6 +188,17 @@ def test_what_could_not_be_evaluated_makes_the_exit_code_1_and_is_tried_again(be
     assert [category for _, _, category in bench.rows()] == ["no_device"] * 2
 
 
+def test_a_broken_problem_harms_its_own_submissions_only(bench: Bench) -> None:
+    bench.write("problems/broken.py", "import nosuchpackage\n")
+    for folder in ("broken", "double"):
+        bench.write(f"{folder}/right.py", submission())
+    finished = bench.run("broken", "double", "--json", "-")
+    assert finished.code == 1
+    found = {record["problem"]: record for record in finished.records}
+    assert {name: record["category"] for name, record in found.items()} == {"broken": "problem_error", "double": "no_custom_kernel"}
+    assert "broken.py:1: importing the file raised ModuleNotFoundError" in found["broken"]["message"]
+
+
 def test_the_problem_is_told_by_manifest_header_folder_and_file_name_in_this_order(bench: Bench) -> None:
     bench.write("problems/level_1_problem_23.py", (bench.root / "problems/double.py").read_text())
     header = "# problem: increment\n"

@@ -1,5 +1,6 @@
 """Problems by way of another process, for one that has no PyTorch."""
 
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,28 @@ def test_a_file_that_ends_the_process_is_a_problem_that_is_wrong(reader: Problem
         with pytest.raises(ProblemError, match=r"ends\.py: importing the file ended the process"):
             reader.get("ends")
         assert reader.get("sound").name == "sound"
+
+
+def test_a_broken_file_is_imported_once(reader: ProblemReader, folder: Path) -> None:
+    (folder / "counts.py").write_text(f"open({str(folder / 'imports')!r}, 'a').write('x')\n1 / 0\n")
+    with ProblemReader(discover([folder])) as again:
+        for _ in range(2):
+            with pytest.raises(ProblemError, match="ZeroDivisionError"):
+                again.get("counts")
+    assert (folder / "imports").read_text() == "x"
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_file_reaches_a_server_only_where_it_may(folder: Path, network: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        (folder / "asks.py").write_text(f"import socket\nsocket.create_connection({address!r}, 60).close()\n{SOUND}")
+        with ProblemReader(discover([folder]), network=network) as reader:
+            if network:
+                assert reader.get("asks").name == "asks"
+            else:
+                with pytest.raises(ProblemError, match=r"asks\.py:2: importing the file raised OSError"):
+                    reader.get("asks")
 
 
 def test_nothing_is_started_for_nothing_and_nothing_stays(folder: Path) -> None:

@@ -98,17 +98,93 @@ def get_init_inputs():
     ("body", "answer", "words"),
     [
         ("return x[x > 0]", "return x[x > 0]", "change with the inputs' values"),
-        ("raise IndexError('out of the table')", "return x", "IndexError: out of the table"),
+        ("raise IndexError('out of the table')", "return x", ".py:6: the reference's forward() raised IndexError: out of the table"),
     ],
 )
 def test_a_reference_that_fails_is_not_the_submissions_fault(judge: Judge, body: str, answer: str, words: str) -> None:
     result = judge(forward(answer), problem_text=PROBLEM.replace("BODY", body))
-    assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
+    assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.PROBLEM_ERROR)
     assert words in result.message
 
 
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ("torch.randn(500)", ":8: get_inputs() returned a Tensor; return a list of arguments"),
+        ("{'x': torch.randn(500)}", "get_inputs() returned a dict"),
+        ("[torch.randn(500), {'act': torch.nn.ReLU()}]", "get_inputs(): argument 1['act'] is of type ReLU, which is no data; pass tensors"),
+        ("[torch.eye(50).to_sparse()]", "argument 0 is a sparse coo tensor; pass dense tensors"),
+        ("[torch.zeros(5).to(torch.float16).to_mkldnn()]", "a mkldnn tensor"),
+        ("[list(range(100_001))]", "more than 100000 values"),
+    ],
+)
+def test_arguments_that_no_submission_can_receive_are_the_problems_fault(judge: Judge, inputs: str, words: str) -> None:
+    text = PROBLEM.replace("BODY", "return x").replace("[torch.randn(500)]", inputs)
+    result = judge(forward("return x"), problem_text=text)
+    assert (result.category, result.runtime_ms) == (Category.PROBLEM_ERROR, None)
+    assert words in result.message
+
+
+def test_memory_that_a_reference_lacks_is_the_machines_fault(judge: Judge) -> None:
+    result = judge(forward("return x"), problem_text=PROBLEM.replace("BODY", "raise MemoryError"))
+    assert result.category is Category.INFRASTRUCTURE_ERROR
+
+
+RECORDS = """
+import dataclasses, enum
+from typing import NamedTuple
+
+import numpy
+
+class Kind(enum.Enum):
+    SUM = ("a", 1)
+
+class Pair(NamedTuple):
+    left: torch.Tensor
+    right: int
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    width: int
+    shift: torch.Tensor
+    kind: Kind = Kind.SUM
+
+    @property
+    def doubled(self):
+        return 2 * self.width
+"""
+GIVEN = """
+def get_inputs():
+    return [Pair(torch.randn(500), 3), numpy.arange(4.0), slice(1, None)]
+
+def get_init_inputs():
+    return [Setting(5, torch.ones(500)), torch.device("cpu"), torch.Size([2]), {"dtype": torch.float32, "kind": Kind.SUM}]
+"""
+ANSWER = """
+class NAME(torch.nn.Module):
+    def __init__(self, setting, device, size, more):
+        super().__init__()
+        self.setting, self.device, self.size, self.more = setting, device, size, more
+
+    def forward(self, pair, array, part):
+        assert isinstance(self.device, torch.device) and isinstance(self.size, torch.Size)
+        assert self.more["kind"].name == "SUM" and self.more["kind"].value == self.setting.kind.value == ("a", 1)
+        shift = self.setting.shift.to(self.more["dtype"]) * WIDTH
+        return (pair.left + pair.right * float(array.sum()) + shift)[part]
+"""
+
+
+@pytest.mark.parametrize(
+    ("own_classes", "width"), [(RECORDS, "self.setting.doubled"), ("", "(2 * self.setting.width)")], ids=["own", "none"]
+)
+def test_arguments_arrive_with_their_types(judge: Judge, own_classes: str, width: str) -> None:
+    text = "import torch\n" + RECORDS + ANSWER.replace("NAME", "Model").replace("WIDTH", "self.setting.doubled") + GIVEN
+    result = judge("import torch\n" + own_classes + ANSWER.replace("NAME", "ModelNew").replace("WIDTH", width), problem_text=text)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+
+
 def test_a_problem_that_is_not_there_is_not_the_submissions_fault(judge: Judge, tmp_path: Path) -> None:
-    assert judge(forward("return x"), "gone", problem_path=tmp_path / "gone.py").category is Category.INFRASTRUCTURE_ERROR
+    assert judge(forward("return x"), "gone", problem_path=tmp_path / "gone.py").category is Category.PROBLEM_ERROR
 
 
 def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, context: JudgeContext) -> None:

@@ -24,7 +24,6 @@ from web.service.models import Options, Submit
 
 MAX_INLINE = 256
 """Maximum problems that came with submissions whose facts are kept in memory."""
-LOAD_WITHIN_S = 60.0
 SHOWN = 20
 
 
@@ -161,7 +160,7 @@ class ServedProblems:
             if found is None or not found.path.exists() or (case is not None and case not in found.case_names):
                 path = self._written(inline)
                 # A process of its own for each problem: after loading, it has run that author's code.
-                with ProblemReader({inline.name: path}, precision, LOAD_WITHIN_S) as reader:
+                with ProblemReader({inline.name: path}, precision) as reader:
                     found = reader.get(inline.name)
                     if case is not None:
                         reader.check(inline.name, case)
@@ -179,7 +178,7 @@ class ServedProblems:
 
     def _reader(self, precision: PrecisionName | None) -> ProblemReader:
         if precision not in self._readers:
-            self._readers[precision] = ProblemReader(self.known, precision, LOAD_WITHIN_S)
+            self._readers[precision] = ProblemReader(self.known, precision)
         return self._readers[precision]
 
     def _written(self, inline: Inline) -> Path:

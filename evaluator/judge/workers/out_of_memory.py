@@ -21,6 +21,11 @@ def is_shortage(error: BaseException) -> bool:
     return any(isinstance(each, torch.OutOfMemoryError) or tells_of_shortage(str(each)) for each in _chain(error))
 
 
+def fails_by_machine(error: BaseException) -> bool:
+    """Whether memory ran out, or the device failed: code that raised this may be sound."""
+    return is_shortage(error) or any(isinstance(each, MemoryError | torch.AcceleratorError) for each in _chain(error))
+
+
 def tells_of_shortage(message: str) -> bool:
     """Whether this message of a worker reports that the device's memory ran out."""
     return _SHORTAGE.search(message) is not None
