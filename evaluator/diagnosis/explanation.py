@@ -23,6 +23,7 @@ GIVEN_WITHOUT_RULE = {
     Category.OK: "if no rule applies",
     **dict.fromkeys((category for category in Category if category.status is Status.REJECTED), "before anything runs"),
     Category.NO_DEVICE: "if the device is missing",
+    Category.PROBLEM_ERROR: "if the problem's file is at fault",
     Category.INTERRUPTED: "if the run ended first",
 }
 """When the judge gives a category that no rule gives."""

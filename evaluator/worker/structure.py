@@ -23,7 +23,7 @@ MAX_DEPTH = 32
 MAX_LEAVES = 4096
 """Values of an output that are no containers."""
 MAX_GIVEN_LEAVES = 100_000
-"""The same of arguments, and elements of one array."""
+"""Values of arguments that are no containers, and elements of one array."""
 MAX_NAME_CHARS = 100
 UNWRITTEN = "view"
 """The layout of a strided tensor whose elements are not all in memory."""
