@@ -112,7 +112,8 @@ def has_plain_values(form: Any) -> bool:
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
     """The claimed tensor for each tensor of the reference's output, in the order of `tensors_of(expected)`.
 
-    Plain numbers must have the same type and, with `plain_values`, the same value.
+    A list answers a tuple, and the other way round: a C++ `std::vector` comes back as a list. Plain numbers must have the same type and,
+    with `plain_values`, the same value.
 
     Raises MismatchError for the first difference: structure and layout, then shape, dtype and device.
     """
@@ -125,8 +126,7 @@ def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values
         for key, item in expected.items():
             yield from match(claimed[key], item, device, f"{path}[{key!r}]", plain_values)
     elif isinstance(expected, tuple | list):
-        same_kind = isinstance(claimed, tuple | list) and isinstance(claimed, tuple) == isinstance(expected, tuple)
-        if not same_kind or len(claimed) != len(expected):
+        if not isinstance(claimed, tuple | list) or len(claimed) != len(expected):
             raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
         for number, item in enumerate(expected):
             yield from match(claimed[number], item, device, f"{path}[{number}]", plain_values)

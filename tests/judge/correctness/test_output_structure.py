@@ -83,6 +83,18 @@ def test_a_form_has_the_shapes_without_the_memory_and_tells_of_plain_values(valu
     assert pairs and all(one.is_meta and (name, one.shape) == (other_name, other.shape) for (name, one), (other_name, other) in pairs)
 
 
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [([X, K], (X, K)), ([X, K], Pair(X, K)), ((X, K), [X, K]), ([X, (Y, [K])], (X, [Y, (K,)])), ({"a": [X, Y]}, {"a": (X, Y)})],
+)
+def test_a_list_answers_a_tuple_and_a_tuple_a_list(returned: Any, expected: Any) -> None:
+    claimed, count = claim(returned)
+    assert [(one.number, one.shape) for one in match(claimed, expected, "cpu")] == [
+        (number, tuple(tensor.shape)) for number, (_, tensor) in enumerate(tensors_of(expected))
+    ]
+    assert count == len(list(tensors_of(expected)))
+
+
 def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:
     claimed, _ = claim({"b": Y, "a": X})
     assert [one.number for one in match(claimed, {"a": X, "b": Y}, "cpu")] == [1, 0]
@@ -93,8 +105,9 @@ def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:
     [
         ((X,), X, "a tuple of 1; the reference returns a tensor"),
         (X, (X,), "a tensor; the reference returns a tuple of 1"),
-        ([X, Y], (X, Y), "a list of 2; the reference returns a tuple of 2"),
-        ((X, Y), [X, Y], "a tuple of 2; the reference returns a list of 2"),
+        ([X], X, "a list of 1; the reference returns a tensor"),
+        ([X, Y, Y], (X, Y), "a list of 3; the reference returns a tuple of 2"),
+        ([X, Y], {"a": X, "b": Y}, "a list of 2; the reference returns a dict"),
         ((X,), (X, Y), "a tuple of 1"),
         ((X, Y, Y), (X, Y), "a tuple of 3"),
         ({"a": X}, {"b": X}, "keys 'a'"),
