@@ -67,9 +67,11 @@ class EvidenceBuilder:
         return verdict
 
     def _holds_without_device(self, verdict: Verdict) -> bool:
-        """Whether the verdict has nothing to do with the missing GPU: it is about a build, or about the judge or the machine."""
+        """Whether the verdict has nothing to do with the missing GPU: it is about a build, a missing module, the judge or the machine."""
         of_build = verdict.category.status is Status.BUILD_FAILED or (verdict.category is Category.NO_TOOLCHAIN and self.evidence.builds)
-        return bool(of_build) or verdict.category is Category.INFRASTRUCTURE_ERROR
+        exception = self.evidence.exception  # other import errors may come from a library without its device
+        of_module = verdict.category is Category.IMPORT_ERROR and exception is not None and exception.type == "ModuleNotFoundError"
+        return bool(of_build) or of_module or verdict.category is Category.INFRASTRUCTURE_ERROR
 
     def _in_workloads(self) -> Verdict | None:
         """The first verdict against the submission in a workload other than its case's; None if there is none."""

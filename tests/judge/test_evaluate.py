@@ -151,9 +151,17 @@ def test_nested_inputs_and_outputs(judge: Judge, body: str, category: Category) 
 
 def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, context: JudgeContext) -> None:
     standing_in = replace(context, stands_in=True)
-    for code in (SOFTMAX, forward("return x"), forward("return x.missing"), forward("os._exit(1)")):
+    needs_cuda = "from torch._C import _cuda_no_such_name\n" + SOFTMAX
+    for code in (SOFTMAX, forward("return x"), forward("return x.missing"), forward("os._exit(1)"), needs_cuda):
         result = judge(code, context=standing_in)
         assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.NO_DEVICE), result.message
+
+
+def test_where_the_cpu_stands_in_for_a_gpu_a_missing_module_is_still_an_import_error(judge: Judge, context: JudgeContext) -> None:
+    code = "import no_such_module\n" + extension("return torch.softmax(x, 1)")
+    result = judge(code, context=replace(context, stands_in=True))
+    assert (result.category, result.evidence.builds) == (Category.IMPORT_ERROR, ()), result.message
+    assert "line 1: ModuleNotFoundError: No module named 'no_such_module'" in result.message
 
 
 @pytest.mark.parametrize(("body", "readied"), [("return torch.softmax(x, 0)", False), ("return torch.softmax(x, 1)", True)])
