@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -11,12 +13,13 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from assay_client import flows
-from assay_client.errors import AssayError, NotEvaluatedError
+from assay_client.errors import AssayError
 from assay_client.flow import Answer, Call, Flow, Lost, Pause
 from assay_client.flows import Settings
 from assay_client.models import Evaluation, Options, Problem, Submission
 from assay_client.shaping import Parts, Reward, Shaping, reward
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8400"
 WAY_IN = "Start a service there (assay service), or give the address of one: url=, ASSAY_URL, --url"
@@ -86,15 +89,12 @@ def _submissions(
     return [Submission(response=response, problem=name, options=options or Options(), key=key) for response, name, key in rows]
 
 
-def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing: float | None) -> list[Reward]:
-    """The rewards. Raises NotEvaluatedError, with the known rewards, if one has no verdict and `missing` is not given."""
-    if missing is not None:
-        return [reward(each, shaping) if each.judged else Reward(missing, Parts(), each) for each in evaluations]
-    rewards = [reward(evaluation, shaping) if evaluation.judged else None for evaluation in evaluations]
-    complete = [each for each in rewards if each is not None]
-    if len(complete) < len(rewards):
-        raise NotEvaluatedError([evaluation for evaluation in evaluations if not evaluation.judged], rewards)
-    return complete
+def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing: float) -> list[Reward]:
+    """The rewards, `missing` for those without a verdict."""
+    for number, each in enumerate(evaluations):
+        if not each.judged:
+            log.warning("submission %d has no reward: %s", number, each.why_not_judged)
+    return [reward(each, shaping) if each.judged else Reward(missing, Parts(), each) for each in evaluations]
 
 
 class Client(_Base):
@@ -122,18 +122,19 @@ class Client(_Base):
         options: Options | None = None,
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
-        missing: float | None = None,
+        missing: float = math.nan,
     ) -> list[Reward]:
         """The reward of each response, in the given order.
 
         problem: one for all, or one for each. keys: idempotency keys, one for each; by default derived from the content, so that
-        the same response to the same problem is judged only once. missing: the value for a response without a verdict, such
-        as math.nan; by default that raises NotEvaluatedError. Raises ServiceError, NotFinishedError.
+        the same response to the same problem is judged only once. missing: the value for a response without a verdict. Raises
+        NotFinishedError; ServiceError, also if all responses are refused.
         """
         return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
 
     def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
-        """The evaluation of each, in the given order, also without a verdict. Raises ServiceError, NotFinishedError."""
+        """The evaluation of each, in the given order, also without a verdict. Raises NotFinishedError; ServiceError, also if all
+        submissions are refused."""
         return self._run(flows.settle(submissions, self.settings))
 
     def submit(self, submission: Submission) -> Evaluation:
@@ -206,7 +207,7 @@ class AsyncClient(_Base):
         options: Options | None = None,
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
-        missing: float | None = None,
+        missing: float = math.nan,
     ) -> list[Reward]:
         """As Client.score."""
         return _rewards(await self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)

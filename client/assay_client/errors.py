@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay_client.models import Evaluation
-    from assay_client.shaping import Reward
 
 
 class AssayError(Exception):
@@ -111,9 +110,6 @@ class NotFinishedError(AssayError):
 class NotEvaluatedError(AssayError):
     """There is no verdict, so no reward: the evaluation could not be done, or was cancelled."""
 
-    def __init__(self, evaluations: "Sequence[Evaluation]", rewards: "Sequence[Reward | None]" = ()) -> None:
-        """evaluations: those without a verdict. rewards: of all, in the given order, None without a verdict."""
-        first = evaluations[0]
-        why = "cancelled" if first.result is None else f"{first.result.category}: {first.result.message}"
-        super().__init__(f"{len(evaluations)} of the submissions have no verdict; evaluation {first.id}: {why}")
-        self.evaluations, self.rewards = tuple(evaluations), tuple(rewards)
+    def __init__(self, evaluation: "Evaluation") -> None:
+        super().__init__(f"evaluation {evaluation.id} has no verdict: {evaluation.why_not_judged}")
+        self.evaluation = evaluation

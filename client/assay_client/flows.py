@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay_client.errors import BusyError, InvalidRequestError, NotFinishedError, NotFoundError, UnexpectedAnswerError, refusal
+from assay_client.errors import (
+    BusyError,
+    InvalidRequestError,
+    NotFinishedError,
+    NotFoundError,
+    RefusedError,
+    UnexpectedAnswerError,
+    refusal,
+)
 from assay_client.flow import Call, Flow, Patience, Pause, exchange
 from assay_client.models import Evaluation, Problem, Submission
 
@@ -44,6 +52,8 @@ class _Accepted:
     evaluation: Evaluation
     stale: bool
     """Whether it had ended before it was submitted here."""
+    refusal: RefusedError | None = None
+    """The error for an item that the service refused."""
 
 
 @dataclass
@@ -60,7 +70,8 @@ class _Turn:
 
 def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[Evaluation]]:
     """Submit all, and wait for their evaluations; in the given order. Equal submissions are submitted once. Evaluations without a
-    verdict are retried as `settings` says, and returned if they still have none. Raises ServiceError, NotFinishedError."""
+    verdict are retried as `settings` says, and returned if they still have none. Raises NotFinishedError; ServiceError, also if the service
+    refuses all."""
     by_key: dict[str, Submission] = {}
     for submission in submissions:
         key = submission.key_in(settings.namespace)
@@ -72,9 +83,9 @@ def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[E
     rounds = 0
     while due := [key for key in by_key if key not in ended]:
         accepted = yield from _hand_in([(turns[key].key(key), by_key[key]) for key in due], settings)
-        found = yield from _wait([each.evaluation for each in accepted], settings, deadline)
+        found = yield from _wait([each.evaluation for each in accepted if not each.evaluation.ended], settings, deadline)
         for key, each in zip(due, accepted, strict=True):
-            evaluation = found[each.evaluation.id]
+            evaluation = found.get(each.evaluation.id, each.evaluation)
             if _is_final(evaluation, each.stale, turns[key], settings):
                 ended[key] = evaluation
         if len(ended) < len(by_key) and not all(each.stale for each in accepted):
@@ -99,7 +110,7 @@ def _is_final(evaluation: Evaluation, stale: bool, turn: _Turn, settings: Settin
 
 
 def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flow[list[_Accepted]]:
-    """Submit by one call each, or in as few batches as possible."""
+    """Submit by one call each, or in as few batches as possible. A refused one has ended. Raises ServiceError, also if all are refused."""
     if len(items) == 1:
         key, submission = items[0]
         told = yield from exchange(
@@ -124,8 +135,11 @@ def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flo
             continue
         if len(told.get("items", ())) != len(part):
             raise UnexpectedAnswerError(f"a batch of {len(part)} has a reply with another number of items")
-        accepted += [_taken(item, len(accepted) + number) for number, item in enumerate(told["items"])]
+        first = len(accepted)
+        accepted += [_taken(item, number, items[number][1]) for number, item in enumerate(told["items"], first)]
         most = min(MAX_ITEMS, 2 * most)
+    if accepted[0].refusal is not None and all(each.refusal is not None for each in accepted):
+        raise accepted[0].refusal
     return accepted
 
 
@@ -141,12 +155,15 @@ def _fitting(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str
     return part
 
 
-def _taken(item: Mapping[str, Any], number: int) -> _Accepted:
-    """The evaluation of an item. Raises RefusedError for a refused one."""
+def _taken(item: Mapping[str, Any], number: int, submission: Submission) -> _Accepted:
+    """The evaluation of an item, which has ended if the item is refused."""
     error = item.get("error")
-    if error:
-        raise refusal(item["status"], error["code"], error["message"], error.get("details", ()), place=f"submission {number}")
-    return _accepted(item.get("evaluation") or {})
+    if not error:
+        return _accepted(item.get("evaluation") or {})
+    refused = refusal(item["status"], error["code"], error["message"], error.get("details", ()), place=f"submission {number}")
+    named = (submission.problem or "", submission.sample_id)
+    evaluation = Evaluation("", "refused", *named, attempts=0, stage=None, result=None, name=submission.name, refusal=str(refused))
+    return _Accepted(evaluation, False, refused)
 
 
 def _accepted(told: Mapping[str, Any]) -> _Accepted:

@@ -132,7 +132,7 @@ class Evaluation:
 
     id: str
     state: str
-    """queued, claimed, done or cancelled."""
+    """queued, claimed, done or cancelled; refused, if the service accepted only others of its batch."""
     problem: str
     sample_id: int | None
     attempts: int
@@ -142,15 +142,24 @@ class Evaluation:
     """Its author's name for it."""
     accepted_at: str = ""
     """ISO 8601 time."""
+    refusal: str = ""
+    """The service's reason to refuse it."""
 
     @property
     def ended(self) -> bool:
-        return self.state in ("done", "cancelled")
+        return self.state in ("done", "cancelled", "refused")
 
     @property
     def judged(self) -> bool:
         """Whether there is a verdict on the submission."""
         return self.result is not None and self.result.status != "not_evaluated"
+
+    @property
+    def why_not_judged(self) -> str:
+        """Why there is no verdict; empty if there is one."""
+        if self.result is None:
+            return self.refusal or self.state
+        return "" if self.judged else f"{self.result.category}: {self.result.message}"
 
     @property
     def speedup(self) -> float | None:

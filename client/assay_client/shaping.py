@@ -82,6 +82,7 @@ class Reward:
     """A reward, its terms, and its evaluation."""
 
     value: float
+    """NaN without a verdict, unless the caller chose another value; `evaluation.why_not_judged` has the reason."""
     parts: Parts
     evaluation: Evaluation
 
@@ -92,7 +93,7 @@ class Reward:
 def reward(evaluation: Evaluation, shaping: Shaping | None = None) -> Reward:
     """The reward of an evaluation. Raises NotEvaluatedError without a verdict."""
     if evaluation.result is None or not evaluation.judged:
-        raise NotEvaluatedError([evaluation])
+        raise NotEvaluatedError(evaluation)
     parts = _parts(evaluation.result, shaping or Shaping())
     return Reward(parts.total, parts, evaluation)
 

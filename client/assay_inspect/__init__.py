@@ -70,7 +70,7 @@ def verdict(case: str | None = None, dtype: str | None = None) -> Scorer:
         (evaluation,) = await loop_client().evaluate([problem.submission(state.output.completion, options)])
         result = evaluation.result
         if result is None or not evaluation.judged:
-            raise NotEvaluatedError([evaluation])
+            raise NotEvaluatedError(evaluation)
         right = is_solved(evaluation)
         speedup = (result.speedup or 0.0) if right else 0.0
         value: dict[str, Any] = {"correct": float(right), **{f"fast_{p}": float(speedup > p) for p in FAST}}

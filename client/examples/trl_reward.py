@@ -27,15 +27,22 @@ def text_of(completion: Completion) -> str:
     return completion if isinstance(completion, str) else str(completion[-1]["content"])
 
 
-def reward_func(completions: Sequence[Completion], problem: Sequence[str], **_columns: Any) -> list[float]:
-    """For TRL: one reward per completion. Raises if one can't be judged, so that no training step uses a made-up number."""
-    return [reward.value for reward in client().score([text_of(completion) for completion in completions], problem)]
+def reward_func(completions: Sequence[Completion], problem: Sequence[str], **_columns: Any) -> list[float | None]:
+    """For TRL: one reward per completion, None for one that can't be judged."""
+    rewards = client().score([text_of(completion) for completion in completions], problem)
+    return [reward.value if reward.evaluation.judged else None for reward in rewards]
 
 
 def compute_score_batch(solution_strs: Sequence[str], ground_truths: Sequence[str], **_columns: Any) -> list[dict[str, float]]:
-    """For verl, which passes arguments by name: each reward with its log entries."""
-    rewards = client().score(solution_strs, ground_truths)
+    """For verl, which passes arguments by name: each reward with its log entries. verl needs a number: 0 without a verdict, as `judged`
+    tells."""
+    rewards = client().score(solution_strs, ground_truths, missing=0.0)
     return [
-        {"score": reward.value, "correct": float(reward.parts.correct > 0), "speedup": reward.evaluation.speedup or 0.0}
+        {
+            "score": reward.value,
+            "correct": float(reward.parts.correct > 0),
+            "speedup": reward.evaluation.speedup or 0.0,
+            "judged": float(reward.evaluation.judged),
+        }
         for reward in rewards
     ]

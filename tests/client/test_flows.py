@@ -268,10 +268,18 @@ def test_a_quota_that_is_used_up_and_a_scope_that_is_missing_are_told_at_once(de
         Line(desk, token=tokens("eve", Scope.READ)).settle(*answers(2))
 
 
-def test_a_refused_one_is_named(desk: Desk) -> None:
-    wrong = Submission(source=GOOD, problem="sofmax")
-    with pytest.raises(UnknownProblemError, match=r"submission 1: 422 unknown_problem: .*sofmax"):
-        Line(desk).settle(answers(1)[0], wrong)
+def test_a_refused_one_keeps_no_other_from_its_verdict(desk: Desk) -> None:
+    refused = [Submission(source=GOOD, problem=name, sample_id=4) for name in ("sofmax", "sotfmax")]
+    first, right, second = Line(desk).settle(refused[0], answers(1)[0], refused[1])
+    assert categories([right]) == ["ok"]
+    for one, number, name in ((first, 0, "sofmax"), (second, 2, "sotfmax")):
+        assert (one.state, one.problem, one.sample_id, one.judged, one.ended) == ("refused", name, 4, False, True)
+        assert one.why_not_judged.startswith(f"submission {number}: 422 unknown_problem: ") and name in one.why_not_judged
+
+
+def test_if_all_are_refused_that_is_an_error(desk: Desk) -> None:
+    with pytest.raises(UnknownProblemError, match=r"submission 0: 422 unknown_problem: .*sofmax"):
+        Line(desk).settle(*(Submission(source=GOOD, problem=name) for name in ("sofmax", "sotfmax")))
     with pytest.raises(InvalidRequestError, match="timeout_s"):
         Line(desk).settle(Submission(source=GOOD, problem="softmax", options=Options(timeout_s=-1.0)))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -19,7 +20,6 @@ from assay_client import (
     AssayError,
     AsyncClient,
     Client,
-    NotEvaluatedError,
     NotFinishedError,
     Options,
     Patience,
@@ -106,12 +106,24 @@ def test_what_is_cancelled_meanwhile_has_no_reward_but_the_others_have(held: InP
 
     cancelling = threading.Thread(target=cancel)
     cancelling.start()
-    with pytest.raises(NotEvaluatedError, match=f"{public_id}: cancelled") as caught:
-        client.score([HELD, NOTHING], "double", keys=["held", "nothing"])
+    lost, found = client.score([HELD, NOTHING], "double", keys=["held", "nothing"])
     cancelling.join()
-    assert [None if each is None else each.value for each in caught.value.rewards] == [None, 0.0]
-    again = client.score([HELD, NOTHING], "double", keys=["held", "nothing"], missing=0.25)
-    assert [(each.value, each.evaluation.judged) for each in again][1:] == [(0.0, True)]
+    assert (math.isnan(lost.value), lost.evaluation.id, lost.evaluation.why_not_judged) == (True, public_id, "cancelled")
+    assert (found.value, found.evaluation.why_not_judged) == (0.0, "")
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_response_that_can_not_be_judged_costs_the_batch_no_reward(client: Client) -> None:
+    long = "x" * (5 << 20)
+    lost, found = client.score([long, WRONG], "double", missing=-2.0)
+    assert [lost.value, found.value] == pytest.approx([-2.0, 0.2])
+    assert "submission 0: 422" in lost.evaluation.why_not_judged
+    trl_reward.client.cache_clear()
+    assert trl_reward.reward_func([long, WRONG], ["double", "double"]) == [None, pytest.approx(0.2)]
+    scores = trl_reward.compute_score_batch([long, WRONG], ["double", "double"])
+    assert [(each["score"], each["judged"]) for each in scores] == [(0.0, 0.0), (pytest.approx(0.2), 1.0)]
+    trl_reward.client().close()
+    trl_reward.client.cache_clear()
 
 
 def test_waiting_has_an_end(held: InProcess) -> None:

@@ -104,7 +104,7 @@ class Loop:
         except AssayError as error:
             raise StoppedError(str(error)) from error
         if evaluation.result is None or not evaluation.judged:
-            raise StoppedError(str(NotEvaluatedError([evaluation])))
+            raise StoppedError(str(NotEvaluatedError(evaluation)))
         result = evaluation.result
         return replace(
             attempt,
