@@ -100,9 +100,8 @@ def _case(stored: "StoredEvaluation", problem: str) -> Element:
     name = result.submission if result.block is None else f"{result.submission} [{result.block}]"
     case = Element("testcase", name=_attribute(name), classname=problem, time=f"{result.duration_s:.3f}")
     told = feedback(result, stored.source, result.evidence.first_line).text
-    hint = CATEGORIES[result.category].hint
-    if hint and hint not in told:
-        told = f"what to do: {hint}\n{told}"
+    if result.hint and result.hint not in told:
+        told = f"what to do: {result.hint}\n{told}"
     kind = outcome(result.category)
     if kind is None:
         SubElement(case, "system-out").text = _allowed(told)

@@ -10,14 +10,15 @@ STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rou
 
 @dataclass(frozen=True)
 class Verdict:
-    """The category of an evaluation, and a message with the reason."""
+    """The category of an evaluation, a message with the reason, and a hint for the repair."""
 
     category: Category
     message: str
+    hint: str = ""
+    """By default its category's."""
 
-    @property
-    def hint(self) -> str:
-        return CATEGORIES[self.category].hint
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hint", self.hint or CATEGORIES[self.category].hint)
 
 
 def doing(stage: str) -> str:

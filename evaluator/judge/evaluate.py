@@ -33,6 +33,7 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
             job,
             verdict.category,
             verdict.message,
+            hint=verdict.hint,
             **named | protocol,
             device=context.device.spec,
             runtime_ms=runtime_ms,

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evaluator.diagnosis import Verdict, diagnose
@@ -92,7 +93,7 @@ class EvidenceBuilder:
 
 
 def _in(workload: str, verdict: Verdict) -> Verdict:
-    return Verdict(verdict.category, f"in the workload {workload}: {verdict.message}")
+    return replace(verdict, message=f"in the workload {workload}: {verdict.message}")
 
 
 def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:

@@ -39,7 +39,7 @@ def launch(
 
 
 def failing(category: Category, message: str = "so", **evidence: object) -> Result:
-    return result(category, message=message, evidence=Evidence.model_validate(evidence))
+    return result(category, message=message, hint=CATEGORIES[category].hint, evidence=Evidence.model_validate(evidence))
 
 
 def test_a_failed_build_shows_the_line_and_the_other_errors() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.results.category import Category
+from evaluator.results.category import CATEGORIES, Category
 from tests.judge.conftest import Judge
 from tests.judge.sources import HEAD, forward
 
@@ -59,6 +59,15 @@ def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> N
 def test_an_answer_remembered_from_an_earlier_call_is_wrong(judge: Judge) -> None:
     result = judge(forward("if not hasattr(self, 'y'): self.y = torch.softmax(x, 1)\nreturn self.y"))
     assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2,")
+    assert "it equals the previous round's output, although the inputs differ; " in result.message
+    assert result.hint == CATEGORIES[Category.CACHED_OUTPUT].hint
+
+
+def test_a_stale_one_of_two_outputs_is_named_and_a_fresh_one_is_not(judge: Judge) -> None:
+    kept = judge(forward("v, i = x.topk(7, dim=1)\nif not hasattr(self, 'i'): self.i = i\nreturn v, self.i"), "topk")
+    assert "it equals the previous round's output, although the inputs differ; " in kept.message and "output[1]" in kept.message
+    fresh = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 3 else 2)"))
+    assert "previous" not in fresh.message and fresh.hint == CATEGORIES[Category.WRONG_VALUES].hint
 
 
 def test_parameters_left_out_are_found(judge: Judge) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 from evaluator.diagnosis.own_parameters import unlike_the_references
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.results.category import Category
+from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 
 WRONG_OUTPUTS = (
@@ -53,6 +53,8 @@ CANCELLATION = "cancellation, as in a variance by E[x²] - E[x]²"
 """Possible cause of errors of a few elements, beside APPROXIMATIONS."""
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Matches patterns (evaluator.judge.correctness.errors.pattern) at the end of the output, its rows or its columns."""
+PREVIOUS_OUTPUT = "the previous round's output, although the inputs differ"
+"""The cause of a wrong output that was kept."""
 OVERFLOWING = ("wide", "shifted")
 """Distributions with inputs for which exp() overflows."""
 
@@ -69,7 +71,8 @@ def failed_round(evidence: Evidence) -> Verdict | None:
     else:
         parts = [*other_parameters(evidence), failed.message, *suspicions(failed, evidence.device_kind)]
     message = "; ".join(parts)
-    return Verdict(failed.category, f"round {failed.number}{where}: {message}")
+    hint = CATEGORIES[Category.CACHED_OUTPUT].hint if failed.cause == PREVIOUS_OUTPUT else ""
+    return Verdict(failed.category, f"round {failed.number}{where}: {message}", hint)
 
 
 @rule(order=180, gives=[Category.SHAPE_SPECIFIC])

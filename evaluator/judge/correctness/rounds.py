@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from evaluator.diagnosis.rules.output_rules import OF_VALUES
+from evaluator.diagnosis.rules.output_rules import OF_VALUES, PREVIOUS_OUTPUT
 from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, judge_values, learn, uncertain_outputs, why_undecided
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
+from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
@@ -84,6 +85,8 @@ class Rounds:
         self._fills = 0
         """Number of times that inputs got new values: every second time at the other address."""
         self._outputs: list[Allocation] = []
+        self._digests: list[tuple[int, ...]] = []
+        """Digests of the outputs of the last round."""
         self.distribution = ""
         """Distribution of the current or last round."""
         self._sampler = Sampler([], [], False)
@@ -185,6 +188,7 @@ class Rounds:
         if has_plain_values(self.form):
             self.form = form_of(self._oracle.expected(arguments))
         answer, values = self._judge(claim, arguments, pattern)
+        digests = [digest(value) for value in values]
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
@@ -192,7 +196,8 @@ class Rounds:
             learn(self._oracle, answer)
         if reason := self._why_undecided(plan, answer, values, arguments):
             answer = Judgement(None, f"left out: {reason}", answer.figures)
-        cause = self._cause(answer, values, arguments)
+        cause = self._stale(answer, digests) or self._cause(answer, values, arguments)
+        self._digests = digests
         return RoundEvidence(
             index=index,
             seed=draw.seed,
@@ -224,6 +229,12 @@ class Rounds:
         if not self._uncertain and (by_rounding or answer.accepts_zeros):
             self._uncertain = uncertain_outputs(self._case, self._oracle, arguments)
         return bool(self._uncertain) and answer.wrong <= self._uncertain.keys()
+
+    def _stale(self, answer: Judgement, digests: list[tuple[int, ...]]) -> str:
+        """PREVIOUS_OUTPUT if every wrong output equals the previous round's, whose inputs differ; else empty."""
+        wrong = [number for number, figures in enumerate(answer.figures) if figures.wrong]
+        kept = answer.category in OF_VALUES and wrong and self._digests and all(digests[each] == self._digests[each] for each in wrong)
+        return PREVIOUS_OUTPUT if kept else ""
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
         """The known approximation that a wrong answer equals; empty if there is none."""

@@ -1,0 +1,25 @@
+"""Digests of outputs."""
+
+import pytest
+import torch
+
+from evaluator.judge.correctness.errors import stale_output
+from evaluator.judge.correctness.errors.stale_output import digest
+
+LONG = torch.randn(301, 7, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("output", [LONG, LONG.T, LONG.bfloat16(), LONG > 0, LONG[0, 0], LONG[1:2, 3:4], LONG.to(torch.complex64)])
+def test_equal_values_have_one_digest_and_others_another(output: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stale_output, "CHUNK_WORDS", 16)
+    assert digest(output) == digest(output.clone())
+    for index in range(0, output.numel(), 50):
+        changed = output.contiguous().clone()
+        changed.view(-1)[index] = ~changed.view(-1)[index] if output.dtype is torch.bool else changed.view(-1)[index] + 1
+        assert digest(changed) != digest(output)
+
+
+def test_the_order_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stale_output, "CHUNK_WORDS", 16)
+    words = torch.arange(64)
+    assert len({digest(words), digest(words.flip(0)), digest(words.roll(16)), digest(words.roll(1))}) == 4
