@@ -1,6 +1,7 @@
 """The evidence of one evaluation, collected step by step, and the verdict from it."""
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,15 +11,17 @@ from evaluator.judge.context import Task
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.jit_compilers import interpreted, without_blame
 from evaluator.results.category import Category, Status
-from evaluator.results.evidence import Evidence, RoundEvidence
+from evaluator.results.evidence import Evidence, ExceptionEvidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
+
+_UNDEFINED = re.compile(r"name '(\w{1,200})' is not defined")
 
 
 class EvidenceBuilder:
     """Collects the evidence of one task."""
 
     def __init__(self, task: Task) -> None:
-        self._context, self._code, self._times = task.context, task.job.code, task.times
+        self._context, self._problem, self._code, self._times = task.context, task.problem, task.job.code, task.times
         self.evidence = Evidence(device_kind=task.context.device.kind, sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Rounds so far; `collect` adds them to the evidence."""
@@ -41,12 +44,18 @@ class EvidenceBuilder:
             kernel_times=worker.kernel_times,
             rounds=tuple(self.rounds),
             exception=worker.exception,
+            reference_name=self._reference_name(worker.exception),
             exit=worker.exit,
             protocol_error=self.evidence.protocol_error or worker.protocol_error,
             stdout=stdout,
             stderr=stderr,
         )
         self.note_times()
+
+    def _reference_name(self, exception: ExceptionEvidence | None) -> str:
+        """The undefined name in an exception, if the reference's file defines it; else empty."""
+        undefined = _UNDEFINED.match(exception.message) if exception is not None and exception.type == "NameError" else None
+        return undefined[1] if undefined is not None and undefined[1] in self._problem.names else ""
 
     def note_times(self) -> None:
         """Note the time of each stage so far."""

@@ -4,6 +4,7 @@ Importing this module does not import torch; using a problem does.
 """
 
 import ast
+import symtable
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -66,6 +67,12 @@ class Problem:
     def case_names(self) -> tuple[str, ...]:
         """As in `ProblemFacts`, without `all`."""
         return (*self.declaration.cases, *self.declaration.workloads)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the file defines or imports at module level."""
+        symbols = symtable.symtable(self.source, self.path.name, "exec").get_symbols()
+        return frozenset(each.get_name() for each in symbols if each.is_assigned() or each.is_imported())
 
     @property
     def precision(self) -> str:

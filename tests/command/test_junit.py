@@ -65,7 +65,7 @@ def test_every_category_is_told_with_its_message_its_hint_and_its_feedback(tmp_p
     with Store.open(f"sqlite:///{tmp_path / 'assay.db'}") as store:
         for category in Category:
             problem = None if category.status is Status.REJECTED else "softmax" if len(category) % 2 else "gelu"
-            said = {"message": f"seen of {category}", "hint": CATEGORIES[category].hint}
+            said: dict[str, Any] = {"message": f"seen of {category}", "hint": CATEGORIES[category].hint}
             told = result(category, submission=f"{category}.py", problem=problem, duration_s=1.25, **said)
             file.add(store.save(told, "1"))
         file.write(store)

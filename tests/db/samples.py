@@ -315,6 +315,7 @@ def full_evidence(text: str = "") -> Evidence:
             ),
         ),
         profile=_profile(text),
+        reference_name=f"helper{text}",
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),

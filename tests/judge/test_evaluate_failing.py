@@ -23,6 +23,11 @@ FAILED = [
     ("from torch import no_such_name\nclass ModelNew: ...\n", Category.IMPORT_ERROR, "line 1: ImportError"),
     (HEAD + "    def __init__(self, dim):\n        super().__init__()\n", Category.INIT_ERROR, "TypeError"),
     (HEAD + "    def __init__(self):\n        super().__init__()\n        self.x = nothing\n", Category.INIT_ERROR, "line 8: NameError"),
+    (
+        "class ModelNew(Model): ...\n",
+        Category.PYTHON_EXCEPTION,
+        "line 1: NameError: name 'Model' is not defined; the reference's file defines this name",
+    ),
     ("import sys\nsys.exit(0)\nclass ModelNew: ...\n", Category.EARLY_EXIT, "line 2: SystemExit: 0"),
     (forward("sys.exit()"), Category.EARLY_EXIT, "SystemExit"),
     (forward("os._exit(0)"), Category.EARLY_EXIT, "forward() ended the process with exit code 0"),

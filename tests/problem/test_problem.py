@@ -44,6 +44,13 @@ def problem(folder: Path, source: str = PLAIN, name: str = "plain") -> Problem:
     return load(path)
 
 
+def test_its_names_are_those_at_module_level(tmp_path: Path) -> None:
+    more = "import os.path, math as m\nfrom re import sub\nPAIR = one, two = 1, 2\ndef helper(a):\n    inner = len(a)\n    return inner\n"
+    names = problem(tmp_path, PLAIN + more).names
+    assert {"Model", "get_inputs", "torch", "os", "m", "sub", "PAIR", "one", "two", "helper"} <= names
+    assert not names & {"inner", "a", "len", "forward", "math", "path"}
+
+
 def test_a_plain_kernelbench_file_works_unchanged(tmp_path: Path) -> None:
     loaded = problem(tmp_path)
     assert (loaded.name, loaded.case_names, loaded.source) == ("plain", ("full",), PLAIN)

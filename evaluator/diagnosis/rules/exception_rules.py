@@ -36,6 +36,9 @@ DEVICE_FAULTS = {
 DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
 
 MAX_MESSAGE_CHARS = 600
+OF_REFERENCE = "the reference's file defines this name, but a submission does not see that file"
+STANDS_ALONE = "Define or import every name in the submission's own file."
+"""Hint if a name of the reference's file is missing: KernelBench runs both files in one namespace."""
 JUDGES_OWN = ("reference", "db", "pipeline")
 """Top-level modules of the judge that no worker has. Workers have a part of `evaluator`."""
 _LOADED = re.compile(r"/proc/self/fd/\d+: ")
@@ -127,6 +130,8 @@ def raised_exception(evidence: Evidence) -> Verdict | None:
     fault = DEVICE_FAULTS.get(exception.cuda_error or 0)
     if fault is not None and fault.category is category:
         return Verdict(category, _fault_message(fault, exception, evidence))
+    if evidence.reference_name:
+        return Verdict(category, f"{_exception_message(exception)}; {OF_REFERENCE}", STANDS_ALONE)
     return Verdict(category, _exception_message(exception))
 
 

@@ -74,6 +74,8 @@ class Evidence(Record):
     profile: ProfileEvidence | None = None
     """None if not requested, or the submission is not right. No verdict depends on it."""
     exception: ExceptionEvidence | None = None
+    reference_name: str = ""
+    """The undefined name in the exception, if the reference's file defines it."""
     exit: ExitEvidence | None = None
     protocol_error: str = ""
     """The error in a frame on the worker's channel, if any."""

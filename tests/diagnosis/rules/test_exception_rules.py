@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
+from evaluator.diagnosis.rules.exception_rules import OF_REFERENCE, STANDS_ALONE
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExitEvidence
 from tests.diagnosis.evidence import ROUNDS, Rule, build, check, exception, launch
@@ -116,6 +117,14 @@ RULES: dict[str, Rule] = {
 @pytest.mark.parametrize("name", RULES)
 def test_evidence_gives_its_verdict(name: str) -> None:
     check(RULES[name])
+
+
+def test_a_name_of_the_reference_is_the_cause() -> None:
+    undefined = raised("NameError", "name 'Model' is not defined", "load")
+    verdict = diagnose(Evidence(**undefined, reference_name="Model"))
+    assert verdict.category is Category.PYTHON_EXCEPTION
+    assert verdict.message.endswith(f"NameError: name 'Model' is not defined; {OF_REFERENCE}") and verdict.hint == STANDS_ALONE
+    assert OF_REFERENCE not in diagnose(Evidence(**undefined)).message
 
 
 @pytest.mark.parametrize(("code", "category"), DEVICE_ERRORS.items())
