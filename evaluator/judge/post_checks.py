@@ -11,10 +11,12 @@ import functools
 import logging
 import math
 import time
+from typing import Any
 
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
+from evaluator.judge.correctness.output_structure import is_empty
 from evaluator.judge.correctness.reference import Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
@@ -76,8 +78,11 @@ class PostChecks:
         except RuntimeError as error:  # no memory, or a failed measurement: then nothing contradicts the time
             log.warning("could not find the floor of %s: %s", self._task.job.problem, error)
 
-    def check_problem(self) -> None:
-        """Note whether the problem accepts answers that take no work."""
+    def check_problem(self, form: Any) -> None:
+        """Note whether the problem accepts answers that take no work: any, if its output, of this form, has no values."""
+        if is_empty(form):
+            self._evidence_builder.note(trivial=("any answer",))
+            return
         try:
             with self._task.times.spending("problem check"):
                 self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device, self._reference.oracle))

@@ -219,7 +219,7 @@ class Stages:
         self._worker_set.share_device()
         evidence_builder.collect(self._worker_set.candidate)
         if evidence_builder.diagnose().category.status is Status.CORRECT:
-            post_checks.check_problem()
+            post_checks.check_problem(self._form)
         if evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_ablation()
         if evidence_builder.diagnose().category in RANKABLE:

@@ -149,6 +149,13 @@ def test_nested_inputs_and_outputs(judge: Judge, body: str, category: Category) 
     assert result.category is category, result.message
 
 
+@pytest.mark.parametrize("returned", ["x[:0] * 2.5", "(x[:0], [x[:, :0]])", "None"])
+def test_an_output_without_elements_is_degenerate(judge: Judge, returned: str) -> None:
+    text = re.sub(r"return \{.*\}", f"return {returned}", PROBLEM)
+    result = judge(forward(f"return {returned}", "x, more"), problem_text=text)
+    assert (result.category, result.message) == (Category.DEGENERATE_PROBLEM, "right, but this problem also accepts: any answer")
+
+
 def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, context: JudgeContext) -> None:
     standing_in = replace(context, stands_in=True)
     needs_cuda = "from torch._C import _cuda_no_such_name\n" + SOFTMAX

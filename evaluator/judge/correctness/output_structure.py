@@ -109,6 +109,11 @@ def has_plain_values(form: Any) -> bool:
     return form is not None and not isinstance(form, torch.Tensor)
 
 
+def is_empty(form: Any) -> bool:
+    """Whether a nested value holds neither a tensor with elements nor a plain value."""
+    return not has_plain_values(form) and not any(tensor.numel() for _, tensor in structure.tensors_of(form))
+
+
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
     """The claimed tensor for each tensor of the reference's output, in the order of `tensors_of(expected)`.
 
