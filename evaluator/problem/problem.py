@@ -299,7 +299,7 @@ class ProblemCase:
 
     def _require_data(self, function: str, arguments: Sequence[Any]) -> None:
         """Raises ProblemError for an argument that a submission, in another process, would not receive as it is."""
-        from evaluator.worker.structure import unfit
+        from evaluator.worker.arguments import unfit
 
         for position, value in enumerate(arguments):
             if found := unfit(value):
@@ -340,12 +340,24 @@ def _is_lazy(model: "torch.nn.Module") -> bool:
 
 
 def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":
-    """The model with the procedure's mode and call."""
+    """The model with the procedure's mode and call, and with its sparse outputs written out."""
+    from evaluator.worker.nested import mapped
+
     procedure.prepare(model)
+    model.register_forward_hook(lambda _model, _arguments, output: mapped(output, _readable))
     if procedure.in_place or procedure.backward is not None:
         # Bound to the instance, so that a copy's is bound to the copy, and parameter names don't change.
         model.forward = MethodType(_Followed(procedure), model)
     return model
+
+
+def _readable(tensor: "torch.Tensor") -> "torch.Tensor":
+    """A tensor of the reference's output; all values of a sparse one. Raises TypeError for a layout that the judge does not compare."""
+    from evaluator.worker.memory import dense, foreign_layout
+
+    if layout := foreign_layout(tensor):
+        raise TypeError(f"forward() returns a tensor of the layout {layout}; return a dense or a sparse one")
+    return dense(tensor)
 
 
 @dataclass(frozen=True)

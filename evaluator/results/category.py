@@ -148,7 +148,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         wrong_structure=(
             "forward() returned another structure than the reference.",
             "both structures",
-            "Return the same nesting of tensors, dicts, and tuples or lists.",
+            "Return the same nesting of dense tensors, dicts, and tuples or lists.",
         ),
         wrong_values=(
             "An output differs from the reference in float64 by more than the tolerance.",

@@ -12,11 +12,13 @@ from typing import Any
 
 import torch
 
-from evaluator.worker.structure import named_dtype
+from evaluator.worker.structure import SPARSE, UNWRITTEN, named_dtype
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _TRIM_BYTES, _MMAP_BYTES = 1 << 30, 1 << 25
 """Bytes of freed memory to keep; and the size above which each allocation is mapped on its own, at glibc's maximum."""
+
+_SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
 class HostMapping:
@@ -123,7 +125,7 @@ def keeps_cache() -> bool:
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:
     """A tensor's dimensions from the widest stride to the narrowest, if its elements are dense in that order but not in their own."""
-    if tensor.layout is not torch.strided or tensor.is_contiguous():
+    if tensor.is_contiguous():
         return None
     strides = tensor.stride()
     order = sorted(range(tensor.dim()), key=lambda dimension: -strides[dimension])
@@ -149,9 +151,38 @@ def is_written_out(tensor: torch.Tensor) -> bool:
     return True
 
 
+class Densified(torch.Tensor):
+    """The values of a sparse tensor, written out. PyTorch gives its copies the same class."""
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor itself, or all values of a sparse one."""
+    if tensor.layout not in _SPARSE_LAYOUTS:
+        return tensor
+    values = tensor.to_dense()
+    return values.as_subclass(Densified) if type(values) is torch.Tensor else values
+
+
+def foreign_layout(tensor: torch.Tensor) -> str | None:
+    """The layout of a tensor that has no dense values: nested, quantized, or of a library such as MKL-DNN; None for any other."""
+    if tensor.is_nested or tensor.is_quantized:
+        return "nested" if tensor.is_nested else "quantized"
+    if tensor.layout in (torch.strided, *_SPARSE_LAYOUTS):
+        return None
+    return str(tensor.layout).removeprefix("torch.").strip("_")
+
+
+def layout_of(tensor: torch.Tensor) -> str | None:
+    """A foreign layout, UNWRITTEN, or SPARSE for the written-out values of a sparse tensor; None for a plain tensor."""
+    if isinstance(tensor, Densified):
+        return SPARSE
+    return foreign_layout(tensor) or (None if is_written_out(tensor) else UNWRITTEN)
+
+
 def written_out(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor itself if it is written out or has no strides, otherwise a copy that is written out."""
-    if tensor.layout is not torch.strided or is_written_out(tensor):
+    """The tensor itself if it is written out or can't be, otherwise a copy that is written out."""
+    tensor = dense(tensor)
+    if layout_of(tensor) != UNWRITTEN:
         return tensor
     if tensor._is_zerotensor():  # a copy of it would be another
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)

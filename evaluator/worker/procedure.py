@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from evaluator.worker.memory import written_out
+from evaluator.worker.memory import dense, foreign_layout, written_out
 from evaluator.worker.nested import mapped, tensors
 
 Json = Any
@@ -70,8 +70,8 @@ class Procedure:
         *arguments, directions = values
         with torch.enable_grad():
             leaves: list[torch.Tensor] = []
-            output = forward(*[_leaf(value, leaves) for value in arguments])
-            floating = [tensor for tensor in tensors(output) if tensor.is_floating_point()]
+            output = mapped(forward(*[_leaf(value, leaves) for value in arguments]), dense)
+            floating = [tensor for tensor in tensors(output) if tensor.is_floating_point() and not foreign_layout(tensor)]
             plain = mapped(output, torch.Tensor.detach)
             if [tensor.shape for tensor in floating] != [direction.shape for direction in directions]:
                 return {"output": plain, "inputs": None, "parameters": None}

@@ -9,7 +9,7 @@ import torch
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import Mappings, is_written_out, memory_order
+from evaluator.worker.memory import Mappings, layout_of, memory_order
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.host_kernels import HostKernels
 from evaluator.worker.patches.process import Watch
@@ -110,11 +110,11 @@ class State:
 
 def description(tensor: torch.Tensor) -> Message:
     """The description of a tensor for the judge."""
-    described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
-    if tensor.layout is not torch.strided:
-        return {**described, "layout": str(tensor.layout).removeprefix("torch.")}
-    if not is_written_out(tensor):
-        return {**described, "layout": structure.UNWRITTEN}
+    layout = layout_of(tensor)
+    shape = [] if layout == "nested" else list(tensor.shape)  # its rows differ in length
+    described = {"shape": shape, "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+    if layout is not None:
+        return {**described, "layout": layout}
     order = memory_order(tensor)
     return {**described, "order": order} if order else described
 

@@ -16,8 +16,7 @@ import numpy
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from evaluator.worker.nested import leaves_of, parts_of
-from evaluator.worker.records import RecordMaker
+from evaluator.worker.nested import parts_of
 
 MAX_DEPTH = 32
 MAX_LEAVES = 4096
@@ -27,6 +26,8 @@ MAX_GIVEN_LEAVES = 100_000
 MAX_NAME_CHARS = 100
 UNWRITTEN = "view"
 """The layout of a strided tensor whose elements are not all in memory."""
+SPARSE = "sparse"
+"""The layout of a tensor that was sparse before the worker wrote out its values."""
 
 _NAMED = {str(value): value for value in vars(torch).values() if isinstance(value, torch.dtype | torch.layout | torch.memory_format)}
 """Constants of PyTorch by their names. A table, since asking torch itself for an unknown name may import half of it."""
@@ -36,13 +37,6 @@ Describe = Callable[[torch.Tensor], Json]
 Resolve = Callable[[Json], Any]
 Records = Callable[[str, str, Mapping[str, Any]], Any]
 """Makes a value of a class from its kind (`dataclass`, `namedtuple`, `namespace` or `enum`), the class's name, and its fields."""
-
-
-GIVEN = (
-    f"tensors, numbers, strings, up to {MAX_GIVEN_LEAVES:,} plain values, NumPy arrays, devices, dtypes, enums, and tuples, lists, dicts, "
-    "dataclasses and named tuples of these"
-)
-"""What arguments may be."""
 
 
 class StructureError(ValueError):
@@ -73,7 +67,7 @@ class _Encoder:
         self._leaves += 1
         if self._leaves > self._most:
             raise StructureError(f"more than {self._most} values")
-        return {"tensor": self._describe(value)} if isinstance(value, torch.Tensor) else _encode_leaf(value)
+        return {"tensor": self._describe(value)} if isinstance(value, torch.Tensor) else encode_leaf(value)
 
 
 def _record_kind(value: Any) -> str:
@@ -87,7 +81,8 @@ def _names(value: Any) -> list[str]:
     return [*type(value)._fields] if isinstance(value, tuple) else [path[1:] for path, _ in parts_of(value) or ()]  # type: ignore[attr-defined]
 
 
-def _encode_leaf(value: Any) -> Json:
+def encode_leaf(value: Any) -> Json:
+    """A value that is neither a container nor a tensor, as JSON; `other` if it is no data."""
     match value:
         case numpy.ndarray() | numpy.generic() if value.dtype.kind in "biufc" and value.size <= MAX_GIVEN_LEAVES:
             kind = "array" if isinstance(value, numpy.ndarray) else "number"
@@ -99,13 +94,13 @@ def _encode_leaf(value: Any) -> Json:
         case float():
             return {"value": value} if math.isfinite(value) else {"float": repr(value)}
         case complex():
-            return {"complex": [_encode_leaf(value.real), _encode_leaf(value.imag)]}
+            return {"complex": [encode_leaf(value.real), encode_leaf(value.imag)]}
         case bytes():
             return {"bytes": base64.b64encode(value).decode()}
         case slice() | range():
-            return {type(value).__name__: [_encode_leaf(each) for each in (value.start, value.stop, value.step)]}
+            return {type(value).__name__: [encode_leaf(each) for each in (value.start, value.stop, value.step)]}
         case torch.Size():
-            return {"size": [_encode_leaf(each) for each in value]}
+            return {"size": [encode_leaf(each) for each in value]}
         case torch.device():
             return {"device": str(value)}
         case torch.dtype() | torch.layout() | torch.memory_format():
@@ -116,34 +111,6 @@ def _encode_leaf(value: Any) -> Json:
 def encode(value: Any, describe: Describe, most: int = MAX_LEAVES) -> Json:
     """`value` as JSON; `describe` describes a tensor. Raises StructureError, also for more than `most` leaves."""
     return _Encoder(describe, most).encode(value)
-
-
-def unfit(value: Any) -> tuple[str, str] | None:
-    """The path of what an argument can't hold, and what that is and what can be passed instead; None if it can be passed whole."""
-    for path, leaf in leaves_of(value):
-        if isinstance(leaf, torch.Tensor):
-            if layout := _layout_of(leaf):
-                return path, f"a {layout} tensor; pass dense tensors, and convert them in forward()"
-        elif isinstance(leaf, Enum):
-            if inner := unfit(leaf.value):
-                return path, inner[1]
-        elif "other" in _encode_leaf(leaf):
-            return path, f"of type {type(leaf).__name__}, which is no data; pass {GIVEN}"
-    try:
-        tree = encode(value, lambda _: None, MAX_GIVEN_LEAVES)
-        there = encode(decode(tree, lambda _: torch.empty(0), RecordMaker()), lambda _: None, MAX_GIVEN_LEAVES)
-    except StructureError as error:
-        return "", f"not passed whole: {error}; pass {GIVEN}"
-    return None if tree == there else ("", f"of type {type(value).__name__}, and changes on its way; pass {GIVEN}")
-
-
-def _layout_of(tensor: torch.Tensor) -> str:
-    """The name of a layout in which tensors are not passed; empty for a dense one."""
-    if tensor.is_nested:
-        return "nested"
-    if tensor.is_quantized:
-        return "quantized"
-    return "" if tensor.layout is torch.strided else str(tensor.layout).removeprefix("torch.").strip("_").replace("_", " ")
 
 
 def plain(kind: str, _name: str, fields: Mapping[str, Any]) -> Any:

@@ -156,6 +156,57 @@ def test_an_output_without_elements_is_degenerate(judge: Judge, returned: str) -
     assert (result.category, result.message) == (Category.DEGENERATE_PROBLEM, "right, but this problem also accepts: any answer")
 
 
+SPARSE = """
+import torch
+
+ASSAY = {"backward": True}
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x).to_sparse(), torch.sin(x).to_sparse_csr()
+
+def get_inputs():
+    return [torch.randn(6, 40)]
+
+def get_init_inputs():
+    return []
+"""
+MORE = "torch.sparse_coo_tensor(torch.cat([torch.relu(x).to_sparse().indices()] * 2, 1), torch.cat([x[x > 0] / 2] * 2), x.shape)"
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(
+    ("body", "category", "words"),
+    [
+        ("return torch.relu(x), torch.sin(x)", Category.NO_CUSTOM_KERNEL, ""),
+        (f"return {MORE}, torch.sin(x).to_sparse_bsr((2, 2))", Category.NO_CUSTOM_KERNEL, ""),
+        (f"return {MORE} * 1.1, torch.sin(x).to_sparse_csc()", Category.WRONG_VALUES, "[0] are wrong"),
+        ("return torch.relu(x), torch.sin(x).to_mkldnn()", Category.WRONG_STRUCTURE, "[1] has the layout mkldnn; return a dense or a"),
+        ("return torch.nested.nested_tensor([x, x[:2]]), x", Category.WRONG_STRUCTURE, "[0] has the layout nested"),
+    ],
+)
+def test_outputs_are_compared_densely_where_the_reference_is_sparse(
+    judge: Judge, body: str, category: Category, words: str, backward: bool
+) -> None:
+    result = judge(forward(body), problem_text=SPARSE if backward else SPARSE.replace("True", "False"))
+    assert (result.category, words in result.message) == (category, True), result.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "layout"),
+    [
+        ("torch.nested.nested_tensor([x, x[:2]])", "nested"),
+        ("x.to_mkldnn()", "mkldnn"),
+        ("torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)", "quantized"),
+    ],
+)
+def test_a_reference_with_an_output_of_another_layout_is_named(judge: Judge, expression: str, layout: str) -> None:
+    text = SPARSE.replace("True", "False").replace("torch.relu(x).to_sparse(), torch.sin(x).to_sparse_csr()", expression)
+    result = judge(forward(f"return {expression}"), problem_text=text)
+    assert result.status is Status.NOT_EVALUATED
+    assert result.message.endswith(f"forward() returns a tensor of the layout {layout}; return a dense or a sparse one"), result.message
+
+
 def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, context: JudgeContext) -> None:
     standing_in = replace(context, stands_in=True)
     needs_cuda = "from torch._C import _cuda_no_such_name\n" + SOFTMAX

@@ -111,9 +111,9 @@ def test_what_a_view_leaves_to_do_is_done(answer: torch.Tensor) -> None:
         torch.rand(2, 3, 4).permute(2, 0, 1)[1:, :, ::2],
         torch.rand(3, 1).expand(1, 3, 1),
         torch.rand(3, 5).cumsum(1).narrow(1, 4, 1),
-        torch.eye(3).to_sparse(),
         torch.eye(3).to_mkldnn(),
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
     ],
 )
-def test_what_is_written_out_or_has_no_strides_stays_as_it_is(answer: torch.Tensor) -> None:
+def test_what_is_written_out_or_has_no_dense_values_stays_as_it_is(answer: torch.Tensor) -> None:
     assert written_out(answer) is answer

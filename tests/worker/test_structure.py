@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch.nn.utils.rnn import pack_sequence
 
 from evaluator.worker import structure
+from evaluator.worker.arguments import unfit
 from evaluator.worker.nested import mapped
 from evaluator.worker.records import RecordMaker
 from evaluator.worker.structure import MAX_DEPTH, MAX_LEAVES, Other, StructureError
@@ -124,7 +125,7 @@ def test_arguments_come_back_as_what_they_were(name: str) -> None:
     tree = json.loads(json.dumps(structure.encode([value], no_tensor)))
     (back,) = structure.decode(tree, no_tensor, RecordMaker(sys.modules[__name__]))
     assert type(back) is type(value) and repr(back) == repr(value)
-    assert structure.unfit([value]) is None
+    assert unfit([value]) is None
 
 
 def test_a_judge_has_no_classes_for_what_a_worker_returns() -> None:

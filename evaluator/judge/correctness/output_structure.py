@@ -9,6 +9,8 @@ import torch
 
 from evaluator.results.category import Category
 from evaluator.worker import structure
+from evaluator.worker.memory import Densified
+from evaluator.worker.nested import tensors
 from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_OUTPUTS = 1024
@@ -27,7 +29,7 @@ class ClaimedTensor:
     dtype_name: str
     device: str
     layout: str | None = None
-    """PyTorch's name of its layout if that is not strided, or `structure.UNWRITTEN`; None for a plain tensor."""
+    """What `evaluator.worker.memory.layout_of` says; None for a plain tensor."""
     order: tuple[int, ...] | None = None
     """Its dimensions in their order in memory, if it is not contiguous: a copy to memory with the same order is fast. A false order makes
     the copy slower, not wrong."""
@@ -111,7 +113,7 @@ def has_plain_values(form: Any) -> bool:
 
 def is_empty(form: Any) -> bool:
     """Whether a nested value holds neither a tensor with elements nor a plain value."""
-    return not has_plain_values(form) and not any(tensor.numel() for _, tensor in structure.tensors_of(form))
+    return not has_plain_values(form) and not any(tensor.numel() for tensor in tensors(form))
 
 
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
@@ -142,9 +144,11 @@ def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values
 def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: str) -> ClaimedTensor:
     if not isinstance(claimed, ClaimedTensor):
         raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns a tensor")
-    if claimed.layout is not None:
+    was_sparse = isinstance(expected, Densified)
+    if claimed.layout is not None and not (claimed.layout == structure.SPARSE and was_sparse):
         found = "is not written out" if claimed.layout == structure.UNWRITTEN else f"has the layout {claimed.layout}"
-        raise MismatchError(Category.WRONG_STRUCTURE, f"{name} {found}; the reference returns a dense tensor")
+        wanted = "a dense or a sparse tensor" if was_sparse else "a dense tensor, as the reference does"
+        raise MismatchError(Category.WRONG_STRUCTURE, f"{name} {found}; return {wanted}")
     shape = tuple(expected.shape)
     if claimed.shape != shape:
         raise MismatchError(Category.WRONG_SHAPE, f"{name} has shape {_sizes(claimed.shape)}; the reference's is {_sizes(shape)}")

@@ -21,6 +21,7 @@ from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import memory_order
 from evaluator.worker.nested import tensors_of
+from evaluator.worker.procedure import written
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.state import description
 from tests.worker.test_structure import TREES
@@ -203,15 +204,18 @@ def test_an_answer_keeps_its_layout_where_it_is_dense(value: torch.Tensor, order
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (torch.eye(3).to_sparse(), "has the layout sparse_coo"),
-        (torch.eye(3).to_mkldnn(), "has the layout _mkldnn"),
+        (written(torch.eye(3).to_sparse()), "has the layout sparse"),
+        (torch.eye(3).to_mkldnn(), "has the layout mkldnn"),
+        (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "has the layout nested"),
+        (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged), "has the layout nested"),
+        (torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.qint8), "has the layout quantized"),
         (torch.rand(3, 1).expand(3, 3), "is not written out"),
         (torch._neg_view(torch.eye(3)), "is not written out"),
     ],
 )
 def test_an_answer_is_dense_and_written_out(value: torch.Tensor, words: str) -> None:
     claimed, _ = read_claim({"output": structure.encode(value, description)})
-    with pytest.raises(MismatchError, match=f"{words}; the reference returns a dense tensor") as caught:
+    with pytest.raises(MismatchError, match=f"{words}; return a dense tensor, as the reference does") as caught:
         list(match(claimed, torch.eye(3), "cpu"))
     assert caught.value.category is Category.WRONG_STRUCTURE
 
