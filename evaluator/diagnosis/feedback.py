@@ -193,7 +193,7 @@ def _traceback(result: Result) -> Iterator[Section]:
     if len(lines) > 2:
         yield Section("the submission's lines of the traceback", tuple(lines[-MAX_TRACEBACK_LINES:]), verbatim=True)
     more = [line.strip() for line in exception.message.splitlines() if line.strip()]
-    if len(more) > 1:
+    if len(more) > 1 and not all(line in result.message for line in more):
         yield Section("message", (cut_middle(" / ".join(more), MAX_LINE_CHARS),))
 
 

@@ -1,5 +1,6 @@
 """Describes to the judge the exception that ended a request."""
 
+import re
 import traceback
 
 import torch
@@ -10,6 +11,8 @@ from evaluator.worker.protocol import Message
 MAX_MESSAGE_CHARS = 20_000
 _WRAPPING = tuple(dsl.wraps_errors_of for dsl in dsls() if dsl.wraps_errors_of)
 """Prefixes of the modules whose exceptions have a more precise cause."""
+_VALUES = re.compile(r"\b(?P<kind>tensor|array)\(\[[^()=]{40,}\]")
+"""The values of a tensor or NumPy array, as they are printed; a few numbers may matter, and stay."""
 
 
 def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Message:
@@ -17,7 +20,7 @@ def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Mes
     frames = _frames(error, path)
     lines = "".join(f"line {frame.lineno}, in {frame.name}\n    {frame.line}\n" for frame in frames[-20:])
     try:
-        message = _message(error)
+        message = _VALUES.sub(r"\g<kind>([…]", _message(error))
     except Exception as second:  # noqa: BLE001  (an exception class of the submission's own)
         message = f"(no message: {type(second).__name__})"
     if len(message) > MAX_MESSAGE_CHARS:

@@ -141,8 +141,8 @@ def _exception_message(exception: ExceptionEvidence) -> str:
 
 
 def _first_line(exception: ExceptionEvidence) -> str:
-    """The first line of the message, plus the last one if the first only introduces it."""
+    """The first line of the message; plus all others if it introduces them, and the last one if they are a traceback."""
     lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
-    if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
+    if len(lines) > 1 and lines[1].startswith("Traceback"):
         return f"{lines[0]} {lines[-1]}"
-    return lines[0] if lines else ""
+    return " ".join(lines if lines and lines[0].endswith(":") else lines[:1])

@@ -29,6 +29,11 @@ RULES: dict[str, Rule] = {
         Category.PYTHON_EXCEPTION,
         "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
     ),
+    "arguments of other types than an extension's": (
+        raised("TypeError", "f(): these types are supported:\n    1. (arg0: Tensor) -> Tensor\n    2. (arg0: int)\n\nInvoked with: 'a'"),
+        Category.PYTHON_EXCEPTION,
+        "TypeError: f(): these types are supported: 1. (arg0: Tensor) -> Tensor 2. (arg0: int) Invoked with: 'a'",
+    ),
     "a failed assertion of a kernel": (
         {**raised(cuda_error=710, line=9), "stderr": ASSERTED},
         Category.DEVICE_ASSERT,
