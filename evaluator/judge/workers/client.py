@@ -20,7 +20,7 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.build_broker import BuildBroker, Builds
 from evaluator.judge.workers.deadline import Deadline, QueuedCallback
-from evaluator.judge.workers.exception_report import read_exception
+from evaluator.judge.workers.exception_report import read_exception, without_output
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.judge.workers.shared_memory import Allocation
 from evaluator.results.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
@@ -276,6 +276,8 @@ class WorkerClient:
             log.debug("a worker failed the request %s: %s", kind, self.failure)
             if failed := failed_build(self.exception, self._broker.source):
                 self._broker.note(failed)
+            else:
+                self.exception = without_output(self.exception, self._broker.builds)
             raise WorkerError(self.stage)
         if message.get("kind") != kind:
             raise ProtocolError(f"a reply of kind {message.get('kind')!r:.40} instead of {kind}")

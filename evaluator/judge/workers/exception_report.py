@@ -1,10 +1,11 @@
 """Reads a worker's report of an exception as hostile bytes."""
 
 import re
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluator.results.evidence import ExceptionEvidence
+from evaluator.results.evidence import BuildEvidence, ExceptionEvidence
 from evaluator.worker.protocol import Message
 
 
@@ -31,3 +32,12 @@ def read_exception(message: Message, stage: str, first_line: int) -> ExceptionEv
         return exception
     traceback = re.sub(r"(?m)^line (\d{1,9}),", lambda match: f"line {int(match[1]) + lines},", exception.traceback)
     return exception.model_copy(update={"line": exception.line and exception.line + lines, "traceback": traceback})
+
+
+def without_output(exception: ExceptionEvidence, builds: Iterable[BuildEvidence]) -> ExceptionEvidence:
+    """The exception without the output of a failed build, with which PyTorch's message ends: the build's evidence has it."""
+    for build in builds:
+        before, announced, output = exception.message.partition(f"Error building extension '{build.name}': ")
+        if output and build.output and not build.ok:
+            return exception.model_copy(update={"message": f"{before}{announced}its output is with the build"})
+    return exception
