@@ -126,6 +126,7 @@ def parameters_facts(parameters: ParametersEvidence) -> dict[str, object]:
     return {
         "source": "copied from the reference, by name and shape" if copied else "its own, initialized with the reference's seed",
         "kept: equal to a reference parameter of another name": ", ".join(parameters.kept) or None,
+        "converted from the reference's dtype": ", ".join(parameters.converted) or None,
         "without a counterpart in the reference": ", ".join(parameters.unmatched) or None,
         "missing: reference parameters without a counterpart": ", ".join(parameters.missing) or None,
     }

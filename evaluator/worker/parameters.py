@@ -1,8 +1,9 @@
 """Matches a submission's parameters and buffers with the reference's, which were drawn from the same seed.
 
 A submission that makes the same layers in the same order has drawn the same values, under any names. Any other needs the reference's
-values, which are copied by name and shape. A value equal to a reference tensor of another name is kept: the submission has renamed its
-layers. If values are only permuted among the same names, it made the same layers in another order, and names count.
+values, which are copied by name and shape, and converted if its dtype is another. A value equal to a reference tensor of another name is
+kept: the submission has renamed its layers. If values are only permuted among the same names, it made the same layers in another order,
+and names count.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ class Agreement:
     """Whether a value that differed was overwritten."""
     kept: list[str] = field(default_factory=list)
     """Tensors that equal one of another name, and were kept."""
+    converted: list[str] = field(default_factory=list)
+    """Tensors with the reference's values in another dtype, followed by both dtypes."""
     unmatched: list[str] = field(default_factory=list)
     """The submission's parameters without a counterpart by name or values."""
     missing: list[str] = field(default_factory=list)
@@ -40,8 +43,9 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
                     continue
                 value.materialize(there.shape)
             fits = there is not None and there.shape == value.shape
-            if fits and there is not None and torch.equal(value, there):
+            if fits and there is not None and _equal(value, there):
                 held.add(name)
+                _note_dtype(found, name, value, there)
             elif name in moved and not (fits and _in_circle(name, moved)):
                 held.add(moved[name])
                 found.kept.append(_shown(name, value))
@@ -50,6 +54,7 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
                 if copies:
                     value.copy_(there)
                     found.changed = True
+                    _note_dtype(found, name, value, there)
             elif name in parameters and not _is_constant(value):
                 found.unmatched.append(_shown(name, value))
         found.missing = [_shown(name, value) for name, value in given.items() if name not in held and not _is_constant(value)]
@@ -61,7 +66,18 @@ def _moved_from(name: str, value: torch.Tensor, given: Mapping[str, torch.Tensor
     if isinstance(value, UninitializedTensorMixin):
         return None
     there = given.get(name)
-    return None if there is not None and torch.equal(value, there) else _equal_to(value, given)
+    return None if there is not None and _equal(value, there) else _equal_to(value, given)
+
+
+def _equal(value: torch.Tensor, there: torch.Tensor) -> bool:
+    """Whether `value` is what `copy_` would make of `there`. PyTorch compares no FP8 with another dtype."""
+    return torch.equal(value, there.to(value.dtype))
+
+
+def _note_dtype(found: Agreement, name: str, value: torch.Tensor, there: torch.Tensor) -> None:
+    if value.dtype != there.dtype:
+        dtypes = f"{there.dtype} to {value.dtype}".replace("torch.", "")
+        found.converted.append(f"{_shown(name, value)}: {dtypes}")
 
 
 def _in_circle(name: str, moved: Mapping[str, str]) -> bool:

@@ -210,7 +210,11 @@ def full_evidence(text: str = "") -> Evidence:
         sizes=(17, 1021),
         device_kind="cuda",
         parameters=ParametersEvidence(
-            source="drawn", kept=(f"fc.weight{text}",), unmatched=(f"scale{text} (64,)",), missing=(f"bias{text} (32,)",)
+            source="drawn",
+            kept=(f"fc.weight{text}",),
+            converted=(f"weight{text} (64, 32): float32 to bfloat16",),
+            unmatched=(f"scale{text} (64,)",),
+            missing=(f"bias{text} (32,)",),
         ),
         changed_inputs=(
             ChangedInputsEvidence(distribution="wide", right=True),

@@ -190,7 +190,7 @@ class LightModel:
         answer: Message = {"kind": kind, "seq": request["seq"]}
         if kind == "construct":
             self._weight = self._array(request["parameters"][0][1]).copy()
-            answer |= {"changed": False, "kept": [], "unmatched": [], "missing": []}
+            answer |= {"changed": False, "kept": [], "converted": [], "unmatched": [], "missing": []}
         elif kind == "inputs":
             self._sets = [[self._array(value["tensor"]) for value in tree["list"]] for tree in request["sets"]]
         elif kind in ("call", "time"):

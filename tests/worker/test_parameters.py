@@ -118,6 +118,34 @@ def test_lazy_layers_get_the_references_values() -> None:
     assert all(torch.equal(value, given[name]) for name, value in model.state_dict().items())
 
 
+FLOATS = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+    torch.float8_e8m0fnu,
+]
+
+
+@pytest.mark.parametrize("there", FLOATS)
+@pytest.mark.parametrize("here", FLOATS)
+def test_values_are_converted_to_the_submissions_dtype(here: torch.dtype, there: torch.dtype) -> None:
+    values = torch.arange(1.0, 9.0)
+    found, model, given = agreed(lambda: Own(values.to(there)), lambda: Own(torch.zeros(8).to(here)))
+    told = f"mine (8): {there} to {here}".replace("torch.", "")
+    assert found == Agreement(changed=True, converted=[] if here == there else [told])
+    assert torch.equal(model.state_dict()["mine"].double(), given["mine"].to(here).double())
+
+
+def test_values_that_the_submission_converted_itself_are_no_others() -> None:
+    found, _, _ = agreed(lambda: nn.Linear(4, 5, bias=False), lambda: nn.Linear(4, 5, bias=False).to(torch.float8_e4m3fn))
+    assert found == Agreement(converted=["weight (5, 4): float32 to float8_e4m3fn"])
+
+
 def test_buffers_are_copied_too() -> None:
     def trained() -> nn.Module:
         norm = nn.BatchNorm1d(3)

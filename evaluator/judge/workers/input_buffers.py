@@ -158,7 +158,7 @@ def construct(
     reply = worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
-    names = {field: _names(reply.get(field)) for field in ("kept", "unmatched", "missing")}
+    names = {field: _names(reply.get(field)) for field in ("kept", "converted", "unmatched", "missing")}
     return Constructed(ParametersEvidence(source=source, **names) if packed.views else None, reply.get("changed") is True)
 
 

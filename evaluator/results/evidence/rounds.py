@@ -100,6 +100,8 @@ class ParametersEvidence(Record):
     """`copied`: the reference's were copied by name and shape, except `kept`. `drawn`: it kept its own initial values."""
     kept: tuple[str, ...] = ()
     """Its tensors whose initial values equal those of a reference tensor with another name."""
+    converted: tuple[str, ...] = ()
+    """Its tensors with the reference's values in another dtype, as in `weight (64, 32): float8_e4m3fn to bfloat16`."""
     unmatched: tuple[str, ...] = ()
     """Its parameters, as in `weight (64, 32)`, that match no reference parameter by name or values."""
     missing: tuple[str, ...] = ()

@@ -85,7 +85,7 @@ def constructed(memory: SharedMemory, tmp_path: Any, **reply: Any) -> Any:
 
 def test_what_a_worker_says_of_its_parameters_is_cut_and_printable(memory: SharedMemory, tmp_path: Any) -> None:
     names = ["a\x1b[31m\n" + "b" * 500] * 50
-    found = constructed(memory, tmp_path, kept=names, unmatched=[], missing=["c (3)"], changed="yes")
+    found = constructed(memory, tmp_path, kept=names, converted=[], unmatched=[], missing=["c (3)"], changed="yes")
     assert found.parameters.kept == (("a[31m" + "b" * 500)[:MAX_NAME_CHARS],) * MAX_NAMES
     assert (found.parameters.missing, found.changed) == (("c (3)",), False)
 
@@ -93,4 +93,4 @@ def test_what_a_worker_says_of_its_parameters_is_cut_and_printable(memory: Share
 @pytest.mark.parametrize("kept", [None, "a", [1], [["a"]], {"a": 1}])
 def test_what_is_no_list_of_names_is_no_answer(memory: SharedMemory, tmp_path: Any, kept: Any) -> None:
     with pytest.raises(ProtocolError, match="lacks names"):
-        constructed(memory, tmp_path, kept=kept, unmatched=[], missing=[])
+        constructed(memory, tmp_path, kept=kept, converted=[], unmatched=[], missing=[])
