@@ -165,7 +165,9 @@ class Builder:
         todo = plan(request, self._toolchain)
         with work_folder() as folder:
             for file in request.sources + request.headers:
-                (folder / file.name).write_text(file.text, encoding="utf-8", newline="")
+                path = folder / file.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(file.text, encoding="utf-8", newline="")
             execution = Execution(
                 request,
                 key,
@@ -188,7 +190,10 @@ class Builder:
         return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object), execution.waited_s
 
     def _fast_way(self, request: BuildRequest) -> FastWay | None:
-        """None if a source may include the user's headers: these may need PyTorch names that the cut-down headers lack."""
+        """None if a source may include the user's headers: these may need PyTorch names that the cut-down headers lack. None also if files
+        are in folders: the proof knows files of the request by plain names."""
+        if request.has_folders:
+            return None
         texts = (file.text for file in request.sources + request.headers)
         return None if any(may_include(text, self._toolchain.headers) for text in texts) else self._fast
 

@@ -5,8 +5,10 @@ paths of the request are relative to its folder, so neither objects nor messages
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.toolchain import Compiler, Toolchain
@@ -79,9 +81,8 @@ def cpp_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
     return [*header_flags(toolchain, cuda), "-fPIC", f"-std={toolchain.torch.standard}"]
 
 
-def _folder_flags(toolchain: Toolchain) -> list[str]:
-    """Include flags for the user's header folders, after those of the submission."""
-    return [flag for folder in toolchain.headers for flag in ("-I", str(folder))]
+def _include_flags(folders: Iterable[str | Path]) -> list[str]:
+    return [flag for folder in folders for flag in ("-I", str(folder))]
 
 
 def _name_flag(request: BuildRequest) -> str:
@@ -89,24 +90,24 @@ def _name_flag(request: BuildRequest) -> str:
 
 
 def _compile_cpp(request: BuildRequest, source: SourceFile, compiler: Compiler, toolchain: Toolchain) -> Command:
-    output = f"{source.name}.o"
-    flags = [_name_flag(request), *cpp_flags(toolchain, request.uses_cuda), *request.extra_cflags, *_folder_flags(toolchain)]
-    return Command(Step.CPP, (*compiler.command, *flags, "-c", source.name, "-o", output), output)
+    flags = [_name_flag(request), *_include_flags(request.include_paths), *cpp_flags(toolchain, request.uses_cuda)]
+    flags += [*request.extra_cflags, *_include_flags(toolchain.headers)]
+    return Command(Step.CPP, (*compiler.command, *flags, "-c", source.name, "-o", source.output), source.output)
 
 
 def _compile_cuda(request: BuildRequest, source: SourceFile, compiler: Compiler, toolchain: Toolchain) -> Command:
-    output = f"{source.name}.o"
     flags = ["-ccbin", toolchain.host_compiler] if toolchain.host_compiler else []
     flags += [
         _name_flag(request),
+        *_include_flags(request.include_paths),
         *header_flags(toolchain, request.uses_cuda),
         *NVCC_FLAGS,
         *_arch_flags(request.extra_cuda_cflags, toolchain.arch),
     ]
-    flags += ["--compiler-options", "-fPIC", *_without_native(request.extra_cuda_cflags), *_folder_flags(toolchain)]
+    flags += ["--compiler-options", "-fPIC", *_without_native(request.extra_cuda_cflags), *_include_flags(toolchain.headers)]
     if not any(flag.startswith(("-std=", "--std")) for flag in request.extra_cuda_cflags):
         flags.append(f"-std={toolchain.torch.standard}")
-    return Command(Step.CUDA, (*compiler.command, *flags, "-c", source.name, "-o", output), output)
+    return Command(Step.CUDA, (*compiler.command, *flags, "-c", source.name, "-o", source.output), source.output)
 
 
 def _arch_flags(extra: tuple[str, ...], arch: tuple[str, ...]) -> list[str]:

@@ -207,7 +207,7 @@ class Execution:
 
     def _largest_first(self, commands: Iterable[Command]) -> list[Command]:
         """The largest source first, since it takes longest: ninja runs ready edges in the order of its file."""
-        size = {f"{source.name}.o": len(source.text) for source in self.request.sources}
+        size = {source.output: len(source.text) for source in self.request.sources}
         return sorted(commands, key=lambda command: -size.get(command.output, 0))
 
     def _remove(self, *commands: Command) -> None:

@@ -1,6 +1,6 @@
 """A worker's request to the builder: only source texts and flags.
 
-Every value comes from an untrusted process, so the model accepts only what the builder can use safely: file names without folders, limited
+Every value comes from an untrusted process, so the model accepts only what the builder can use safely: paths below its folder, limited
 sizes, no bytes that a command line or file name can't hold. The flags themselves may be anything that a compiler understands: compilers run
 confined, and the cache key is a hash of the whole request.
 """
@@ -9,21 +9,24 @@ import hashlib
 import re
 import shlex
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, field_validator, model_validator
 
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.result import EVALUATOR_VERSION
+from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES
 
 MAX_FILES = 64
 MAX_TOTAL_BYTES = 4 << 20
 MAX_FLAGS = 256
 MAX_FLAG_CHARS = 4096
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
-HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
-"""Starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
+"""Of a source: starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
+PATH = re.compile(r"(?![-@])(?:[^./][^/]{0,127}/)*[^./][^/]{0,127}")
+"""Its parts are neither hidden nor a parent folder."""
+MAX_PATH_CHARS = 1024
 COMMON_PREFIX = "assay_build_"
 """Prefix of names from `under_common_name`; it tells a worker to rename the module."""
 _OWN_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\s*,")
@@ -35,33 +38,35 @@ class _Untrusted(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+def _path(path: str) -> str:
+    if not PATH.fullmatch(path) or not path.isprintable() or len(path) > MAX_PATH_CHARS:
+        raise ValueError("a path has printable names of at most 128 characters that do not start with a dot, and no - or @ before them")
+    return path
+
+
 class SourceFile(_Untrusted):
     """One file of a request."""
 
-    name: StrictStr
-    """File name without a folder."""
+    name: Annotated[StrictStr, AfterValidator(_path)]
+    """Its path in the builder's folder."""
     text: StrictStr
-
-    @field_validator("name")
-    @classmethod
-    def _plain_name(cls, name: str) -> str:
-        if not FILE_NAME.fullmatch(name):
-            raise ValueError("a file name has at most 128 letters, digits and _.+-, and does not start with . + or -")
-        return name
 
     @field_validator("text")
     @classmethod
     def _encodable(cls, text: str) -> str:
         if "\0" in text:
             raise ValueError("a source contains a NUL character")
-        if len(text) > MAX_TOTAL_BYTES:
-            raise ValueError(f"a source has more than {MAX_TOTAL_BYTES} characters")
         text.encode()  # lone surrogates raise UnicodeEncodeError, which is a ValueError
         return text
 
     @property
     def suffix(self) -> str:
         return PurePosixPath(self.name).suffix
+
+    @property
+    def output(self) -> str:
+        """The object that it is compiled to."""
+        return f"{PurePosixPath(self.name).name}.o"
 
     @property
     def is_cuda(self) -> bool:
@@ -97,8 +102,10 @@ class BuildRequest(_Untrusted):
     name: StrictStr
     """The extension's name: a C identifier, for PyInit_<name>."""
     sources: tuple[SourceFile, ...] = Field(min_length=1, max_length=MAX_FILES)
-    headers: tuple[SourceFile, ...] = Field(default=(), max_length=MAX_FILES)
-    """Files beside the sources, for them to include."""
+    headers: tuple[SourceFile, ...] = Field(default=(), max_length=MAX_HEADERS)
+    """Files for the sources to include."""
+    include_paths: tuple[Annotated[StrictStr, AfterValidator(_path)] | Literal["."], ...] = Field(default=(), max_length=MAX_FILES)
+    """Folders of headers that are searched for any include."""
     extra_cflags: Flags = ()
     extra_cuda_cflags: Flags = ()
     extra_ldflags: Flags = ()
@@ -115,17 +122,28 @@ class BuildRequest(_Untrusted):
     @model_validator(mode="after")
     def _within_limits(self) -> Self:
         files = self.sources + self.headers
-        if len(files) > MAX_FILES:
-            raise ValueError(f"more than {MAX_FILES} files")
-        if len({file.name for file in files}) < len(files):
+        names = {file.name for file in files}
+        outputs = {source.output for source in self.sources}
+        if len(names) < len(files) or len(outputs) < len(self.sources):
             raise ValueError("two files have the same name")
-        if sum(len(file.text.encode()) for file in files) > MAX_TOTAL_BYTES:
-            raise ValueError(f"the files have more than {MAX_TOTAL_BYTES} bytes together")
-        for allowed, group in ((SOURCE_SUFFIXES, self.sources), (HEADER_SUFFIXES, self.headers)):
-            for file in group:
-                if file.suffix not in allowed:
-                    raise ValueError(f"{file.name}: the suffix must be one of {' '.join(allowed)}")
+        if names & {str(folder) for name in names for folder in PurePosixPath(name).parents}:
+            raise ValueError("a file has the name of a folder")
+        if {*outputs, f"{self.name}.so"} & {name.partition("/")[0] for name in names}:
+            raise ValueError("a file has the name of an output")
+        for group, limit_bytes in ((self.sources, MAX_TOTAL_BYTES), (self.headers, MAX_HEADERS_BYTES)):
+            if sum(len(file.text.encode()) for file in group) > limit_bytes:
+                raise ValueError(f"the files have more than {limit_bytes} bytes together")
+        for source in self.sources:
+            if source.suffix not in SOURCE_SUFFIXES:
+                raise ValueError(f"{source.name}: the suffix must be one of {' '.join(SOURCE_SUFFIXES)}")
+            if not FILE_NAME.fullmatch(PurePosixPath(source.name).name):
+                raise ValueError("a source's name has at most 128 letters, digits and _.+-, and does not start with . + or -")
         return self
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether any file is in a folder, or other folders are searched than the builder's own."""
+        return any(path != "." for path in self.include_paths) or any("/" in file.name for file in self.sources + self.headers)
 
     @property
     def uses_cuda(self) -> bool:
@@ -133,7 +151,7 @@ class BuildRequest(_Untrusted):
 
     def source_of(self, output: str) -> SourceFile:
         """The source whose object is called `output`."""
-        return next(source for source in self.sources if output == f"{source.name}.o")
+        return next(source for source in self.sources if output == source.output)
 
     def key(self, toolchain: Toolchain) -> str:
         """SHA-256, in hex, of everything that decides the build's result and messages."""
@@ -168,7 +186,7 @@ class BuildRequest(_Untrusted):
         fields(facts)
         for files in (self.sources, self.headers):
             fields(tuple(part for file in files for part in (file.name, file.text)))
-        for flags in (self.extra_cflags, self.extra_cuda_cflags, self.extra_ldflags):
+        for flags in (self.include_paths, self.extra_cflags, self.extra_cuda_cflags, self.extra_ldflags):
             fields(flags)
         field(str(self.with_cuda))
         return digest.hexdigest()

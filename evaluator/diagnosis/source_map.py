@@ -7,8 +7,9 @@ text of the generated line. Of several equal lines, the one with the most simila
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from posixpath import normpath
 
 from evaluator.build.diagnostics.messages import errors, readable
 from evaluator.build.request import BuildRequest
@@ -138,16 +139,16 @@ def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> B
 
     Errors in files that are not the submission's are marked, and warnings about them dropped: the submission can't fix them.
     """
-    texts = {file.name: file.text.split("\n") for file in (*request.sources, *request.headers)}
+    texts = {file.name: file.text for file in (*request.sources, *request.headers)}
     found = (_located(item, texts, source) for item in build.diagnostics)
     return build.model_copy(update={"diagnostics": tuple(item for item in found if not item.foreign or errors([item]))})
 
 
-def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -> Diagnostic:
-    file, line, column = item.file, item.line, item.column
-    if file not in texts and item.asked_file in texts:
-        file, line, column = item.asked_file, item.asked_line, None
-    text = texts.get(file)
+def _located(item: Diagnostic, texts: Mapping[str, str], source: SourceMap) -> Diagnostic:
+    file, line, column = normpath(item.file), item.line, item.column
+    if file not in texts and item.asked_file:
+        file, line, column = normpath(item.asked_file), item.asked_line, None
+    text = texts[file].split("\n") if file in texts else None
     if text is None or line is None:
         placed = _by_symbol(item, source)
         return placed.model_copy(update={"foreign": True}) if line is not None and placed.source_line is None else placed

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis.source_map import MAX_EXCERPT_CHARS, SourceMap
@@ -60,7 +61,7 @@ class Sources:
         name = plain_name(place.kernel) if place.kernel else ""
         naming = {number for number, file in enumerate(self._files) if name and name in file.text}
         if place.line is not None:
-            called = (number for number, file in enumerate(self._files) if file.name == place.file)
+            called = (number for number, file in enumerate(self._files) if PurePosixPath(file.name).name == place.file)
             for number in sorted(called, key=lambda number: number not in naming):
                 if (located := self._in_file(number, place.line)) is not None:
                     return located

@@ -18,6 +18,12 @@ MAX_FRAME_BYTES = 8 << 20
 MAX_DESCRIPTORS = 64
 """Descriptors sent with one frame; the kernel's own limit is 253."""
 
+MAX_HEADERS = 10_000
+MAX_HEADERS_BYTES = 64 << 20
+"""Of one build: more than a frame holds, so each piece of a header is a frame before the build's."""
+PIECE_CHARS = 1 << 20
+"""JSON writes a character in up to six bytes."""
+
 LEAST_TIMEOUT_S = 1e-3
 """A socket with a timeout of 0 does not wait at all, and raises a different error."""
 

@@ -94,7 +94,10 @@ def bare_toolchain(root: Path) -> Toolchain:
 def _counting_compiler(root: Path) -> Path:
     """gcc, leaving one line for each call."""
     script = root / "counting-gcc"
-    script.write_text(f'echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\nexec gcc $(echo "$@" | sed s/-std=c++17//)\n')
+    script.write_text(
+        f"echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\n"
+        'for word; do shift; [ "$word" = -std=c++17 ] || set -- "$@" "$word"; done\nexec gcc "$@"\n'
+    )
     return script
 
 

@@ -13,7 +13,9 @@ import pytest
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
 from evaluator.build.memory_file import sealed_copy
+from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.toolchain import Compiler, Toolchain
+from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
 from evaluator.sandbox import Zygote, best_level
@@ -127,6 +129,31 @@ def test_headers_lie_beside_the_sources(bare: Toolchain, tmp_path: Path) -> None
         '#include "answer.h"\nint answer(void) { return ANSWER; }', headers=[{"name": "answer.h", "text": "#define ANSWER 7"}]
     )
     assert Builder(Cache(tmp_path / "cache"), bare).build(with_header).evidence.ok
+
+
+@pytest.mark.parametrize("paths", [("include-1",), ("include-1/my kernels", ".")])
+def test_folders_keep_their_headers_and_are_searched(paths: tuple[str, ...], bare: Toolchain, tmp_path: Path) -> None:
+    first = "my kernels/deep/answer" if paths == ("include-1",) else "deep/answer"
+    request = BuildRequest.model_validate(
+        {
+            "name": "x",
+            "sources": [
+                {"name": "c sources/main.c", "text": f'#include <{first}>\n#include "../beside.c"\nint answer(void) {{ return A + B; }}'}
+            ],
+            "headers": [
+                {"name": "include-1/my kernels/deep/answer", "text": '#include "../next.tpp"\n'},
+                {"name": "include-1/my kernels/next.tpp", "text": "#define A 7\n"},
+                {"name": "beside.c", "text": "#define B 2\n"},
+            ],
+            "include_paths": paths,
+        }
+    )
+    built = Builder(Cache(tmp_path / "cache"), bare).build(request).evidence
+    assert built.ok, built.output
+    broken = request.model_copy(update={"headers": (*request.headers[:2], SourceFile(name="beside.c", text="#error no\n"))})
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(broken)
+    error, *_ = located(outcome.evidence, broken, SourceMap("one\n#error no\n")).diagnostics
+    assert (error.message, error.line, error.source_line, error.foreign) == ("#error no", 1, 2, False)
 
 
 def test_the_longest_names_are_built(bare: Toolchain, tmp_path: Path) -> None:

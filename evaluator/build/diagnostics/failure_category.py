@@ -28,7 +28,7 @@ _UNDECLARED = re.compile(
     """,
     re.VERBOSE,
 )
-_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^(?:cannot|could not) open source file "(?P<edg>[^"]+)"')
+_MISSING_HEADER = re.compile(r'^(?P<gnu>[^:]+): No such file or directory$|^(?:cannot|could not) open source file "(?P<edg>[^"]+)"')
 _MISSING_LIBRARY = re.compile(r"^cannot find -l(?P<name>[\w.+-]+)")
 _OUT_OF_RESOURCES = re.compile(
     r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ (?:Killed\ signal\ terminated\ program|\w+\ terminated\ with\ signal\ 9)\b.*
@@ -64,12 +64,12 @@ def categorise(request: BuildRequest, step: Step, output: str, header_exists: He
     if not found:
         return otherwise
     first = found[0]
+    if library := _MISSING_LIBRARY.match(first.message):
+        return Category.NO_TOOLCHAIN if is_of_this_machine(f"lib{library['name']}", header_exists) else Category.LINK_ERROR
     if header := _MISSING_HEADER.match(first.message):
         # This error ends the compile. If another error follows, the source printed this one.
         elsewhere = len(found) == 1 and (is_of_this_machine(header["gnu"] or header["edg"], header_exists) or _is_of_others(request, first))
         return Category.NO_TOOLCHAIN if elsewhere else Category.MISSING_HEADER
-    if library := _MISSING_LIBRARY.match(first.message):
-        return Category.NO_TOOLCHAIN if is_of_this_machine(f"lib{library['name']}", header_exists) else Category.LINK_ERROR
     if _CONST_POINTER.search(first.message):
         return Category.CONST_POINTER
     if undeclared := _UNDECLARED.search(first.message):

@@ -133,17 +133,17 @@ def _caret(lines: Sequence[str], number: int) -> int | None:
 def _asked(lines: Sequence[str], number: int, file: str) -> tuple[str | None, int | None]:
     """The place in a file of the build that led to a message about `file`: an instantiation, or an include.
 
-    Files of the build are named without a folder, headers of others with their path.
+    Files of the build are named from its folder, headers of others with their whole path.
     """
     after = lines[number + 1 : number + 1 + CONTEXT_LINES]
     for line in after:
         if any(pattern.match(line) for pattern in _PATTERNS):
             break
-        if (match := _INSTANTIATED.match(line)) and (match["file"] or file).find("/") < 0:
+        if (match := _INSTANTIATED.match(line)) and not (match["file"] or file).startswith("/"):
             place = (match["file"] or file, int(match["line"]))
             last = place
             for more in after[after.index(line) + 1 :]:
-                if (further := _INSTANTIATED.match(more)) and (further["file"] or last[0]).find("/") < 0:
+                if (further := _INSTANTIATED.match(more)) and not (further["file"] or last[0]).startswith("/"):
                     last = (further["file"] or last[0], int(further["line"]))
                 elif not more.startswith("   "):
                     break

@@ -109,11 +109,11 @@ def read_unit(text: str, own_files: Collection[str]) -> Unit | None:
         mark = _MARK.match(head)
         if mark is None:
             foreign.append((len(own), piece))
-        elif mark["file"] in own_files:
+        elif (file := mark["file"].removeprefix("./")) in own_files:
             room -= len(rest)
             if room < 0:
                 return None
-            own += _tokens(rest, mark["file"], int(mark["line"]))
+            own += _tokens(rest, file, int(mark["line"]))
         else:
             foreign.append((len(own), rest))
     return Unit(tuple(own), tuple(foreign))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
-from evaluator.worker.protocol import Message, ProtocolError
+from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, Message, ProtocolError
 
 MAX_BUILDS = 32
 """Maximum builds that one submission may request."""
@@ -27,6 +28,12 @@ MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 KEPT_DIAGNOSTICS = 5
 MAX_ANSWER_CHARS = 50_000
 """Maximum compiler output that is sent to the worker."""
+MAX_NAME_CHARS = 4096
+"""Maximum length of a header's name, until the builder checks it."""
+TOO_MANY_HEADERS = (
+    f"beside its sources and in extra_include_paths are more than {MAX_HEADERS} files or {MAX_HEADERS_BYTES >> 20} MiB, with all folders "
+    "below: write sources and headers to a folder of their own"
+)
 MAX_REASON_CHARS = 4000
 """Maximum length of the reason why a build request is invalid, since the worker chooses the names of its fields."""
 
@@ -67,6 +74,9 @@ class BuildBroker:
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
         self._building_s = 0.0
         """Total time of its builds, without waiting."""
+        self._headers: dict[str, list[str]] = defaultdict(list)
+        """Pieces of the next build's headers, by name."""
+        self._headers_bytes = 0
         self.builds: list[BuildEvidence] = []
         self.source = SourceMap("")
         """Maps to the submission's lines, which the evidence names."""
@@ -74,6 +84,18 @@ class BuildBroker:
     def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
         """Build for another evaluation from now on."""
         self._lock, self._times, self._report, self.builds = lock, times, report, []
+
+    def take_header(self, name: Any, text: Any) -> None:
+        """Keep a piece of a header for the next build, until there are too many. Raises ProtocolError."""
+        if not (isinstance(name, str) and isinstance(text, str) and len(name) <= MAX_NAME_CHARS):
+            raise ProtocolError("a header needs a name and a text")
+        if not self._too_many_headers:
+            self._headers[name].append(text)
+            self._headers_bytes += len(text.encode()) or 1  # an empty piece takes memory too
+
+    @property
+    def _too_many_headers(self) -> bool:
+        return len(self._headers) > MAX_HEADERS or self._headers_bytes > MAX_HEADERS_BYTES
 
     def serve(self, request: Any, send: Callable[[Message, Sequence[int]], None]) -> None:
         """Make the requested build, and send the reply with the descriptor of the shared object.
@@ -108,6 +130,12 @@ class BuildBroker:
         self.builds.append(evidence)
 
     def _outcome(self, request: Any) -> BuildOutcome:
+        headers, too_many = self._headers, self._too_many_headers
+        self._headers, self._headers_bytes = defaultdict(list), 0
+        if too_many:
+            return _refused("", Category.LOAD_INLINE_MISUSE, TOO_MANY_HEADERS)
+        if isinstance(request, dict):
+            request["headers"] = [{"name": name, "text": "".join(pieces)} for name, pieces in headers.items()]
         try:
             valid = BuildRequest.model_validate(request)
         except ValidationError as error:

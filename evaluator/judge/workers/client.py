@@ -213,6 +213,8 @@ class WorkerClient:
                     message = self._receive(budget.left_s, spin_s, queued)
                 if message.get("kind") == "build":
                     self._broker.serve(message.get("request"), partial(self._send_within, budget))
+                elif message.get("kind") == "header":
+                    self._broker.take_header(message.get("name"), message.get("text"))
                 elif message.get("kind") == "queued" and queued.expected:
                     self._accept("queued", message)
                     queued.hear()

@@ -25,7 +25,7 @@ from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.own_work import OwnWork
 from evaluator.worker.patches.process import BuildReply, WorkerProcess, hooks
 from evaluator.worker.procedure import Procedure
-from evaluator.worker.protocol import Message
+from evaluator.worker.protocol import PIECE_CHARS, Message
 from evaluator.worker.records import RecordMaker
 from evaluator.worker.state import MODULE_NAME, State, synchronize
 
@@ -57,6 +57,9 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         _watch(state)
 
     def build(wanted: Message) -> BuildReply:
+        for header in wanted.pop("headers"):
+            for start in range(0, len(header["text"]) or 1, PIECE_CHARS):
+                state.channel.send({"kind": "header", "name": header["name"], "text": header["text"][start : start + PIECE_CHARS]})
         state.channel.send({"kind": "build", "request": wanted})
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None

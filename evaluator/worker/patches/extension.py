@@ -12,8 +12,8 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +23,7 @@ from torch.utils import cpp_extension  # noqa: E402
 
 from evaluator.worker.patches.ablation import Ablation  # noqa: E402
 from evaluator.worker.patches.process import Ask, WorkerProcess  # noqa: E402
-
-HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
+from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES  # noqa: E402
 
 COMMON_PREFIX = "assay_build_"
 """Prefix of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
@@ -55,13 +54,17 @@ class Extensions:
         call = _SIGNATURE.bind(*args, **kwargs)
         call.apply_defaults()
         given = call.arguments
-        sources = [Path(source) for source in given["sources"]]
+        sources = [Path(source).absolute() for source in given["sources"]]
+        include_paths = [Path(path).absolute() for path in given.get("extra_include_paths") or []]
+        places = _places([*(source.parent for source in sources), *include_paths])
+        files = [{"name": str(places.get(path.parent, PurePosixPath()) / path.name), "text": _text(path)} for path in sources]
         with_cuda = given["with_cuda"]
         ok, output, descriptor = self._ask(
             {
                 "name": given["name"],
-                "sources": [_source(path) for path in sources],
-                "headers": [_source(path) for path in _headers(sources, given.get("extra_include_paths") or [])],
+                "sources": files,
+                "headers": _headers(places, {file["name"] for file in files}),
+                "include_paths": [str(places[path]) for path in include_paths if path in places],
                 "extra_cflags": _flags(given.get("extra_cflags")),
                 "extra_cuda_cflags": _flags(given.get("extra_cuda_cflags")),
                 "extra_ldflags": _flags(given.get("extra_ldflags")),
@@ -74,16 +77,46 @@ class Extensions:
         return self._ablation.around(load) if self._ablation else load()
 
 
-def _source(path: Path) -> dict[str, str]:
-    return {"name": path.name, "text": path.read_text(errors="replace")}
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace")
 
 
-def _headers(sources: Iterable[Path], include_paths: Iterable[str]) -> list[Path]:
-    """Headers that the submission wrote, beside its sources or in the include paths that it names; the builder sees no other file."""
-    # load_inline's own build directory holds only its sources, and submissions don't write there.
-    folders = {source.parent for source in sources} | {Path(path) for path in include_paths}
-    private = [folder for folder in folders if folder.resolve().is_relative_to(Path.cwd())]
-    return sorted(path for folder in private for path in folder.glob("*") if path.suffix in HEADER_SUFFIXES)
+def _places(folders: Iterable[Path]) -> dict[Path, PurePosixPath]:
+    """Where the builder has the submission's own folders. Those below one child of the working folder keep their distance. No name above
+    them counts: that of a temporary folder is random, and would change the build."""
+    here = Path.cwd().resolve()
+    real = {folder: path for folder in folders if (path := folder.resolve()).is_relative_to(here)}
+    trees: dict[Path, list[Path]] = {}
+    for path in real.values():
+        tree = here if here in real.values() else here / path.relative_to(here).parts[0]
+        trees.setdefault(tree, []).append(path)
+    roots = [
+        (Path(os.path.commonpath(paths)), PurePosixPath(f"include-{number}" if number else ""))
+        for number, paths in enumerate(trees.values())
+    ]
+    return {folder: place / path.relative_to(root) for folder, path in real.items() for root, place in roots if path.is_relative_to(root)}
+
+
+def _headers(places: Mapping[Path, PurePosixPath], sources: Collection[str]) -> list[dict[str, str]]:
+    """All texts below these folders that are neither hidden nor sources: the builder sees no other file of the submission. The last is the
+    first that is too much for the judge, which refuses them."""
+    found: list[dict[str, str]] = []
+    taken, room = set(sources), MAX_HEADERS_BYTES
+    for folder, place in places.items():
+        for path in sorted(folder.rglob("[!.]*")):
+            below = path.relative_to(folder)
+            name = str(place / below)
+            if name in taken or any(part.startswith(".") for part in below.parts) or not path.is_file():
+                continue
+            text = _text(path)
+            if "\0" in text:
+                continue  # a library or a picture
+            taken.add(name)
+            found.append({"name": name, "text": text})
+            room -= len(text.encode())
+            if room < 0 or len(found) > MAX_HEADERS:
+                return found
+    return found
 
 
 def _flags(value: Any) -> list[str]:

@@ -73,7 +73,7 @@ def forward(self, x: torch.Tensor) -> torch.Tensor:
 
 
 # %% load_from_files
-# form: writes two sources and a header into a folder, and has load() compile them
+# form: writes two sources and headers into folders, one with a space in its name, and has load() compile them
 # problem: softmax
 from pathlib import Path
 
@@ -82,9 +82,10 @@ from torch.utils.cpp_extension import load
 FILES = {
     "rows.h": """
 #pragma once
-#include <cstdint>
+#include <types/sizes.tpp>
 void softmax_rows(const float* in, float* out, int64_t rows, int64_t columns);
 """,
+    "header files/types/sizes.tpp": "#include <cstdint>\n",
     "rows.cpp": """
 #include "rows.h"
 #include <algorithm>
@@ -117,13 +118,13 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
 }
 
 folder = Path(__file__).parent / "sources"
-folder.mkdir(exist_ok=True)
+(folder / "header files/types").mkdir(parents=True, exist_ok=True)
 for name, text in FILES.items():
     (folder / name).write_text(text)
 extension = load(
     name="honest_softmax_files",
     sources=[str(folder / "binding.cpp"), str(folder / "rows.cpp")],
-    extra_include_paths=[str(folder)],
+    extra_include_paths=[str(folder / "header files")],
     extra_cflags=["-O2"],
 )
 
