@@ -107,7 +107,7 @@ def test_help_imports_nothing_heavy() -> None:
     imported = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     modules = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imported.splitlines()}
     assert "argparse" in modules
-    assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
+    assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "multiprocessing"}
 
 
 def test_the_command_line_never_imports_pytorch_and_takes_a_file_name_that_is_not_unicode(bench: Bench) -> None:

@@ -1,5 +1,7 @@
 """Model responses in all the shapes that models give them."""
 
+import textwrap
+
 import pytest
 
 from evaluator.results.category import Category
@@ -95,9 +97,94 @@ def test_a_closing_tag_inside_code_is_part_of_the_code() -> None:
 
 
 def test_without_an_answer_the_last_block_of_the_reasoning_is_taken_and_noted() -> None:
-    for text in (fenced(OTHER) + fenced(CODE) + "</think>\nThat is all.\n", "<think>\n" + fenced(CODE)):
-        found = final(read_response(text))
-        assert found.block.code == CODE and "reasoning" in found.note
+    found = final(read_response(fenced(OTHER) + fenced(CODE) + "</think>\nThat is all.\n"))
+    assert found.block.code == CODE and "reasoning" in found.note
+
+
+THINKING = [
+    ("<think>\n", "</think>"),
+    ("<seed:think>", "</seed:think>"),
+    ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|im_start|>assistant\n<think>", "</think>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+]
+
+
+@pytest.mark.parametrize(("opening", "closing"), THINKING)
+def test_reasoning_that_never_ends_holds_no_answer(opening: str, closing: str) -> None:
+    for thought in (fenced(OTHER), OTHER, "```python\n" + OTHER):
+        response = read_response(opening + thought)
+        assert response.candidates == () and response.rejection is not None
+        assert response.rejection.category is Category.NO_CODE_BLOCK and "reasoning" in response.rejection.message
+        for code in (CODE, fenced(CODE)):
+            assert final_code(opening + thought + closing + code) == CODE
+            assert final_code(thought + closing + code) == CODE
+        assert final_code(fenced(CODE) + opening + thought) == CODE
+
+
+def test_prose_and_strings_open_no_reasoning() -> None:
+    code = CODE + 'TEXT = """\n<think>\n"""\n'
+    assert final_code("Without a <think> tag:\n" + fenced(code)) == code
+
+
+MARKERS = [
+    ("<|im_start|>assistant\n", "<|im_end|>\n<|endoftext|>"),
+    ("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
+    ("<|python_tag|>", "<|eom_id|>"),
+    ("<start_of_turn>model\n", "<end_of_turn>\n"),
+    ("<|turn>model\n", "<turn|>"),
+    ("<|channel|>final<|message|>", "<|return|>"),
+    ("<｜Assistant｜>", "<｜end▁of▁sentence｜>"),
+    ("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
+    ("thought\n<channel|>", "<turn|>\n"),
+    ("[/INST] ", "</s>"),
+]
+
+
+@pytest.mark.parametrize(("before", "behind"), MARKERS)
+@pytest.mark.parametrize(
+    "answer", [CODE, fenced(CODE), fenced(CODE)[:-1], "```python\n" + CODE, CODE + "```", "python\n" + CODE + "```\n", CODE + "```\nDone."]
+)
+def test_markers_of_a_chat_template_are_no_part_of_code(before: str, behind: str, answer: str) -> None:
+    assert final_code(before + answer + behind).strip() == CODE.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The code: ```python\n" + CODE + "```\n",
+        "The code: ```\n" + CODE + "```",
+        "```python\n" + CODE[:-1] + "```\nDone.\n",
+        "```python\n" + CODE + "        ```\nDone.\n",
+        "1. The code: ```python\n" + textwrap.indent(CODE, "   ") + "   ```\n",
+        "broken =\n```\n\nAgain:\n\n```python\n" + CODE + "```\n",
+        "```python\nbroken =\n\n```python\n" + CODE + "```\n",
+        "Use ```pip install x```\n" + fenced(CODE),
+        "Wow ~~~\n" + fenced(CODE),
+        "````markdown\nText\n" + fenced(CODE) + "````\nThat was it.\n" + fenced("x = 1\n"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_fence_may_begin_or_end_anywhere(text: str) -> None:
+    assert final_code(text).strip() == CODE.strip()
+
+
+@pytest.mark.parametrize(
+    "text", ['def f():\n    """Try ```x``` or\n    ```python\n    f()\n    ```\n    """  # <|im_end|> ```\n', "# ```\n"]
+)
+@pytest.mark.parametrize("around", [("", ""), ("```python\n", "```\n"), ("So: ```\n", "```\nDone.\n"), ("- ```\n", "  ```\n")])
+def test_fences_in_whole_code_are_part_of_it(text: str, around: tuple[str, str]) -> None:
+    for code in (CODE + text, text + CODE):
+        indented = textwrap.indent(code, "  ") if around[0] == "- ```\n" else code
+        assert codes(read_response(around[0] + indented + around[1])) == [code]
+
+
+def test_broken_code_behind_a_fence_in_the_prompt_is_a_syntax_error() -> None:
+    found = final(read_response("class ModelNew:\n    def f(self:\n        return\n```\nThat was it.\n"))
+    assert found.rejection is not None and found.rejection.category is Category.SYNTAX_ERROR and "line 2" in found.rejection.message
 
 
 @pytest.mark.parametrize(
@@ -132,6 +219,7 @@ def test_responses_without_a_submission_say_why(text: str, category: Category) -
     assert response.rejection is not None and response.rejection.category is category
 
 
-def test_many_tags_and_blocks_take_no_quadratic_time() -> None:
-    response = read_response("```python\nx = '''\n</think>'''\n```\n" * 5000 + fenced(CODE))
-    assert codes(response) == [CODE]
+@pytest.mark.parametrize("part", ["```python\nx = '''\n</think>'''\n```\n", "class ModelNew x```\n", "``` y\n", "~~~ <|a|>```<|a|>"])
+def test_many_tags_and_blocks_take_no_quadratic_time(part: str) -> None:
+    response = read_response(part * 5000 + "\n" + fenced(CODE))
+    assert codes(response)[-1] == CODE
