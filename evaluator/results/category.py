@@ -292,7 +292,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
     ),
     **_group(
         Status.REJECTED,
-        no_code_block=("The response holds no Python code block.", "the response", "Put the code into one fenced Python block."),
+        no_code_block=("The answer holds no Python code block.", "the response", "Put a fenced Python block after the reasoning."),
         syntax_error=(
             "The Python source does not parse.",
             "parser message and line",
