@@ -134,7 +134,7 @@ class Judge:
             def _time(self, candidate: "WorkerClient", reference: "Reference") -> Any:
                 candidate.end()
                 if check:
-                    PostChecks(self._task, self._worker_set, self._evidence_builder, reference).check_problem()
+                    PostChecks(self._task, self._worker_set, self._evidence_builder, reference).check_problem(self._form)
 
             def _check_right(self, *_: object) -> None:
                 pass
