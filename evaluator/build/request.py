@@ -23,7 +23,7 @@ MAX_FLAGS = 256
 MAX_FLAG_CHARS = 4096
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
-"""Of a source: starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
+"""The name of a source: starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
 PATH = re.compile(r"(?![-@])(?:[^./][^/]{0,127}/)*[^./][^/]{0,127}")
 """Its parts are neither hidden nor a parent folder."""
 MAX_PATH_CHARS = 1024

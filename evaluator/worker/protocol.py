@@ -20,7 +20,7 @@ MAX_DESCRIPTORS = 64
 
 MAX_HEADERS = 10_000
 MAX_HEADERS_BYTES = 64 << 20
-"""Of one build: more than a frame holds, so each piece of a header is a frame before the build's."""
+"""Maximum for a build. A frame holds less, so each piece of a header is a frame before the build's."""
 PIECE_CHARS = 1 << 20
 """JSON writes a character in up to six bytes."""
 
