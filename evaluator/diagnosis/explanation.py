@@ -4,11 +4,11 @@ python -m evaluator.diagnosis.explanation > docs/verdicts.md
 """
 
 import sys
-from difflib import get_close_matches
 
 from evaluator.diagnosis.diagnose import RULES
 from evaluator.diagnosis.rule import Rule
 from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.nearest import unknown
 
 STATUS_MEANINGS = {
     Status.CORRECT: "Right on the inputs that the problem generates. Only `ok` is ranked.",
@@ -68,10 +68,7 @@ def explain(name: str) -> str:
     """All facts about one category, in lines. Raises UnknownCategoryError."""
     category = next((category for category in Category if category.value == name.strip().lower()), None)
     if category is None:
-        near = get_close_matches(name.lower()[:64], [category.value for category in Category], n=3, cutoff=0.6)
-        raise UnknownCategoryError(
-            f"there is no category {name!r}; " + (f"nearest: {', '.join(near)}" if near else "docs/verdicts.md has all")
-        )
+        raise UnknownCategoryError(unknown("category", name, Category))
     info = CATEGORIES[category]
     facts = {
         "status": f"{info.status.value}: {STATUS_MEANINGS[info.status]}",

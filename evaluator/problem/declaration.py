@@ -15,7 +15,6 @@ A file without it has one case, `full`, and runs unchanged.
 import ast
 import math
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -24,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from evaluator.problem.expression import ExpressionError, names_in, value_of
 from evaluator.problem.stored_inputs import StoredInput, StoredInputError, positions_of
 from evaluator.problem.workloads import Workload, WorkloadError, read_workloads, same_sizes
+from evaluator.results.nearest import nearest
 from evaluator.results.result import ALL_CASES
 
 DECLARATION_NAME = "ASSAY"
@@ -292,7 +292,7 @@ def _check_constant(key: str, case: str, name: str, value: object, namespace: Ma
 
 
 def _nearest(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    near = nearest(name, names)
     return f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(sorted(names)) or 'none'}"
 
 

@@ -7,7 +7,6 @@ import ast
 import symtable
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, MethodType, ModuleType
@@ -18,6 +17,7 @@ from evaluator.problem.execute import OptionError, ProblemError, execute, raised
 from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
 from evaluator.problem.stored_inputs import StoredInputError, StoredTensor, same_form, with_stored
 from evaluator.problem.workloads import same_sizes
+from evaluator.results.nearest import unknown
 from evaluator.results.result import ALL_CASES, OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ class Problem:
         if case == ALL_CASES and self.declaration.workloads:
             case = DEFAULT_CASE
         if case not in shapes:
-            near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
-            raise OptionError(self.path, None, f"no case {case!r}; the problem has {', '.join(near)}")
+            raise OptionError(self.path, None, unknown("case", case, shapes))
         constants = shapes[case]
         module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():

@@ -3,9 +3,10 @@
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from evaluator.results.nearest import nearest
 
 if TYPE_CHECKING:
     import torch
@@ -78,7 +79,7 @@ def positions_of(names: Sequence[str], model: type) -> dict[str, int]:
     parameters = list(inspect.signature(model.forward).parameters)[1:]  # type: ignore[attr-defined]
     unknown = [name for name in names if name not in parameters]
     if unknown:
-        near = get_close_matches(unknown[0], parameters, n=1, cutoff=0.5) or parameters
+        near = nearest(unknown[0], parameters, 1) or parameters
         raise StoredInputError(f"forward() has no argument {unknown[0]!r}; name the argument so, or the input {' or '.join(near)}")
     return {name: parameters.index(name) for name in names}
 

@@ -69,7 +69,7 @@ def test_what_is_wrong_is_told_with_its_line(reader: ProblemReader, folder: Path
 
 def test_a_case_that_is_not_declared_is_told_of(reader: ProblemReader) -> None:
     reader.check("sound", "small")
-    with pytest.raises(ProblemError, match="no case 'smal'; the problem has small"):
+    with pytest.raises(ProblemError, match="no case 'smal'; nearest: small"):
         reader.check("sound", "smal")
 
 

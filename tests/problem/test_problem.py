@@ -167,7 +167,7 @@ def test_a_failure_in_a_draw_is_named_with_line_and_rule(tmp_path: Path, old: st
 
 
 def test_an_unknown_case_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="the problem has small"):
+    with pytest.raises(ProblemError, match="nearest: small"):
         problem(tmp_path, DECLARED).instance("smal")
 
 

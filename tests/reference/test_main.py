@@ -80,7 +80,7 @@ def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str])
     ("arguments", "message"),
     [
         (["check", "sofmax"], "there is no problem 'sofmax'; known: softmax"),
-        (["check", "softmax", "--case", "huge"], "no case 'huge'; the problem has full, small"),
+        (["check", "softmax", "--case", "huge"], "no case 'huge'; known: full, small"),
         (["check", "softmax", "--device", "tpu"], "no device 'tpu'"),
         (["list", "--reference", "/nowhere"], "/nowhere: can't be listed"),
     ],
