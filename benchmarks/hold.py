@@ -21,7 +21,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
@@ -30,6 +29,7 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.few_rows import ROWS
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE
 from evaluator.judge.evaluate import evaluate
+from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.input_drawing import fresh_seed

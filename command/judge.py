@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
+from command.folders import usable_folders
 from command.options import PROGRAM, level_of, parser
 from configuration.options import use_file
 from evaluator.dsl import PluginError
@@ -29,9 +30,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, check_f
     options.from_file = from_file
     try:
         show("command", options.verbose)
-        with _early_start(options) as early:
+        with usable_folders(), _early_start(options) as early:
             return _answer(options, early, program)
-    except (LogLevelError, PluginError) as error:
+    except (LogLevelError, PluginError, exits.UsageError) as error:
         sys.stderr.write(f"{program}: {error}\n")
         return exits.USAGE
     except KeyboardInterrupt:

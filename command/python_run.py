@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from command.checks import check_options, check_protocol, problem_meant
 from command.engine_choice import find_place
 from command.exits import UsageError
+from command.folders import usable_folders
 from command.given import Given, Reader
 from command.jobs import JobMaker
 from command.options import level_of
@@ -35,6 +36,7 @@ class PythonRun:
         self._keeping = threading.Lock()
         self._count = 0
         with contextlib.ExitStack() as stack:
+            stack.enter_context(usable_folders())
             early = stack.enter_context(EarlyStart(options.device, level_of(options))) if options.engine == "local" else None
             place = find_place(options, early)
             check_protocol(options.protocol, place.devices[0])

@@ -80,9 +80,7 @@ _OUTAGES = {
     *("OperationalError", "DatabaseError", "InterfaceError", "DiskFull", "LockNotAvailable", "AdminShutdown", "ReadOnlySqlTransaction"),
     *("CannotConnectNow", "CrashShutdown", "TooManyConnections", "OutOfMemory", "InsufficientPrivilege", "DeadlockDetected"),
 }
-_MAKE_WRITABLE = (
-    "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or copy the file elsewhere."
-)
+_MAKE_WRITABLE = "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or name a copy or another file with --db."
 _WAYS_OUT = {
     "not a database": "Name another file with --db.",
     "malformed": "Restore a copy, or recover what is left with `sqlite3 FILE .recover`.",
@@ -90,7 +88,7 @@ _WAYS_OUT = {
     "readonly": _MAKE_WRITABLE,
     "locked": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
     "lock timeout": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
-    "full": "Free some space on the disk, then run again.",
+    "full": "Free some space on the disk, or name a file elsewhere with --db.",
     "No space left": "Free some space on the server's disk, then run again.",
     "constraint": "The row contradicts itself; this is an error of the program that made it.",
     "does not exist": "Create it (createdb NAME), or name another with --db.",

@@ -144,7 +144,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
-    from evaluator.build.cache import default_root
+    from evaluator.machine.cache_folder import default_root
     from evaluator.problem.check_cache import CheckCache, CheckedCase
     from evaluator.problem.declaration import PRECISIONS
     from reference._report import Listed

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaluator.build.cache import default_root
 from evaluator.engine import capacity
 from evaluator.engine.warm_parents import recorder_for
 from evaluator.log import level_in_force
+from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level

@@ -108,7 +108,7 @@ class EarlyStart:
 
 
 def _own_recorder() -> str | None:
-    from evaluator.build.cache import default_root
+    from evaluator.machine.cache_folder import default_root
 
     return recorder_for("cuda", default_root())
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from evaluator.build.cache import default_root
+from evaluator.machine.cache_folder import default_root
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, unpacked
 

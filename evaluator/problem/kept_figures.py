@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaluator.build.cache import default_root
+from evaluator.machine.cache_folder import default_root
 from evaluator.results.result import EVALUATOR_VERSION
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import uvicorn
 from db.calibrations import newest
 from db.queue.requests import Requests
 from db.store import Store
-from evaluator.build.cache import default_root
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import of_this_machine
+from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import choose_all
 from evaluator.problem.catalogue import discover
 from web.service.http.app import create_app

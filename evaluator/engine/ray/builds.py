@@ -15,11 +15,12 @@ from ray.exceptions import RayError
 from ray.experimental import get_object_locations
 
 from evaluator.build.builder import DEFAULT_TIMEOUT_S, NOT_CACHED, Builder, BuildOutcome
-from evaluator.build.cache import Cache, Entry, default_root
+from evaluator.build.cache import Cache, Entry
 from evaluator.build.native import NativeBuildError
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Capability, Toolchain
 from evaluator.engine.ray.cluster import draining
+from evaluator.machine.cache_folder import default_root
 from evaluator.results.category import Category
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 

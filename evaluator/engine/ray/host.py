@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from evaluator.build.cache import default_root
 from evaluator.build.native import NativeBuildError
 from evaluator.engine.capacity import capacity
 from evaluator.engine.local import LocalEngine
@@ -24,6 +23,7 @@ from evaluator.engine.ray.builds import BuildsElsewhere
 from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.job import Job
 from evaluator.machine import devices
+from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device, DeviceError, cpu_count
 from evaluator.machine.memory import machine_bytes
 from evaluator.problem.catalogue import SHIPPED

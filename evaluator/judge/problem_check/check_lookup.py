@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import torch
 
-from evaluator.build.cache import default_root
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.judge.problem_check.check_result import ProblemCheck
+from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
