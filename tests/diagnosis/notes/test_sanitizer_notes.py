@@ -79,7 +79,7 @@ def test_no_verdict_hangs_on_findings() -> None:
 
 def test_feedback_has_them_without_paths_and_within_its_bounds() -> None:
     long = finding(excerpt="x" * 5000, detail="at /root/judge/secret/cuda.cu:3", message="m" * 3000)
-    stored = result(Category.WRONG_VALUES, evidence=Evidence(sanitizer=evidence(finding(), *[long] * 20)))
+    stored = result(Category.WRONG_VALUES, hint="Look.", evidence=Evidence(sanitizer=evidence(finding(), *[long] * 20)))
     made = feedback(stored, "class ModelNew: ...\n")
     (section,) = [section for section in made.sections if section.title.startswith("compute-sanitizer")]
     assert section.title == "compute-sanitizer, on the case small"
