@@ -80,7 +80,9 @@ _OUTAGES = {
     *("OperationalError", "DatabaseError", "InterfaceError", "DiskFull", "LockNotAvailable", "AdminShutdown", "ReadOnlySqlTransaction"),
     *("CannotConnectNow", "CrashShutdown", "TooManyConnections", "OutOfMemory", "InsufficientPrivilege", "DeadlockDetected"),
 }
-_MAKE_WRITABLE = "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or name a copy or another file with --db."
+_MAKE_WRITABLE = (
+    "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or name a copy or another file with --db."
+)
 _WAYS_OUT = {
     "not a database": "Name another file with --db.",
     "malformed": "Restore a copy, or recover what is left with `sqlite3 FILE .recover`.",
