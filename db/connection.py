@@ -81,7 +81,7 @@ _OUTAGES = {
     *("CannotConnectNow", "CrashShutdown", "TooManyConnections", "OutOfMemory", "InsufficientPrivilege", "DeadlockDetected"),
 }
 _MAKE_WRITABLE = (
-    "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or name a copy or another file with --db."
+    "SQLite keeps its log beside the file, even for reading: make the folder and the file writable, or name another file with --db."
 )
 _WAYS_OUT = {
     "not a database": "Name another file with --db.",
