@@ -220,6 +220,11 @@ def steps_by_reciprocal(_: Any, x: torch.Tensor) -> Any:
     return torch.floor(x * by(0.037)).long()
 
 
+def hashed(index: Callable[..., Any]) -> Callable[..., Any]:
+    """A bucket for each row's indices."""
+    return lambda model, x: ((index(model, x) * 40_503) & 1023).sum(1, dtype=torch.int64) & 255
+
+
 def counts(model: Any, x: torch.Tensor) -> Any:
     return torch.bincount(torch.bucketize(x.flatten(), model.e), minlength=12)
 
@@ -297,6 +302,7 @@ PROBLEMS: dict[str, Rounded] = {
         (normal(64, 516),),
     ),
     "index by steps": Rounded(steps, steps_by_reciprocal, changed(steps_by_reciprocal, one_more), (normal(100, 517),)),
+    "hashes": Rounded(hashed(steps), hashed(steps_by_reciprocal), changed(hashed(steps_by_reciprocal), one_more), (normal(2048, 16),)),
     "table by steps": Rounded(
         table(steps),
         table(steps_by_reciprocal),
