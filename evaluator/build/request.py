@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.result import EVALUATOR_VERSION
-from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES
+from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, is_path
 
 MAX_FILES = 64
 MAX_TOTAL_BYTES = 4 << 20
@@ -24,9 +24,6 @@ MAX_FLAG_CHARS = 4096
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 """The name of a source: starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
-PATH = re.compile(r"(?![-@])(?:[^./][^/]{0,127}/)*[^./][^/]{0,127}")
-"""Its parts are neither hidden nor a parent folder."""
-MAX_PATH_CHARS = 1024
 COMMON_PREFIX = "assay_build_"
 """Prefix of names from `under_common_name`; it tells a worker to rename the module."""
 _OWN_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\s*,")
@@ -39,8 +36,8 @@ class _Untrusted(BaseModel):
 
 
 def _path(path: str) -> str:
-    if not PATH.fullmatch(path) or not path.isprintable() or len(path) > MAX_PATH_CHARS:
-        raise ValueError("a path has printable names of at most 128 characters that do not start with a dot, and no - or @ before them")
+    if not is_path(path):
+        raise ValueError("a path has at most 16 printable names of 255 bytes that do not start with a dot, and no - or @ before them")
     return path
 
 

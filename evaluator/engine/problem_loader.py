@@ -26,7 +26,7 @@ from evaluator.sandbox import linux
 
 END_WITHIN_S = 5.0
 LOAD_WITHIN_S = 60.0
-"""Seconds in which a problem's file has to be imported."""
+"""Seconds in which a problem's file has to be imported, unless it uses the network."""
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class ProblemReader:
     def __init__(self, paths: Mapping[str, Path], precision: PrecisionName | None = None, *, network: bool = False) -> None:
         """`precision` to judge them in; None for their own. network: whether files may use it while they are imported."""
         self._paths, self._precision, self._network = paths, precision, network
-        self._loaded: dict[str, ProblemFacts | ProblemError] = {}
+        self._loaded: dict[str, ProblemFacts | _Fault] = {}
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
 
@@ -67,32 +67,25 @@ class ProblemReader:
     def get(self, name: str) -> ProblemFacts:
         """Raises ProblemError, for a broken file each time, though it is imported once."""
         if name not in self._loaded:
-            try:
-                self._loaded[name] = self._ask(name, None)
-            except ProblemError as error:
-                self._loaded[name] = error
-        found = self._loaded[name]
-        if isinstance(found, ProblemError):
-            raise found
-        return found
+            self._loaded[name] = self._ask(name, None)
+        return _sound(self._loaded[name])
 
     def check(self, name: str, case: str) -> None:
         """Raises ProblemError if the problem does not work in this case."""
-        self._ask(name, case)
+        _sound(self._ask(name, case))
 
-    def _ask(self, name: str, case: str | None) -> ProblemFacts:
+    def _ask(self, name: str, case: str | None) -> ProblemFacts | _Fault:
+        """Raises ProblemError if there is no answer, which another try may give."""
         pipe = self._pipe or self._start()
         try:
             pipe.send((self._paths[name], case))
-            if not pipe.poll(LOAD_WITHIN_S):
+            if not pipe.poll(None if self._network else LOAD_WITHIN_S):
                 self._end()
                 raise ProblemError(self._paths[name], None, f"importing the file took longer than {LOAD_WITHIN_S:g} s")
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
             self._end()  # the next problem needs another process
             raise ProblemError(self._paths[name], None, "importing the file ended the process; it must not exit or crash") from error
-        if isinstance(answer, _Fault):
-            raise answer.kind(answer.path, answer.line, answer.rule)
         return answer
 
     def _start(self) -> Connection:
@@ -103,6 +96,13 @@ class ProblemReader:
         theirs.close()
         self._process, self._pipe = process, pipe
         return pipe
+
+
+def _sound(answer: ProblemFacts | _Fault) -> ProblemFacts:
+    """Raises ProblemError for a fault."""
+    if isinstance(answer, _Fault):
+        raise answer.kind(answer.path, answer.line, answer.rule)
+    return answer
 
 
 def serve(pipe: Connection, precision: PrecisionName | None, network: bool) -> None:

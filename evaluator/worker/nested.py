@@ -30,8 +30,12 @@ def parts_of(value: Any) -> list[tuple[str, Any]] | None:
 
 def with_parts(value: Any, items: Sequence[Any]) -> Any:
     """A container like this one, of these parts, which are as many."""
-    if isinstance(value, dict):
+    if type(value) is dict:
         return dict(zip(value, items, strict=True))
+    if isinstance(value, dict):
+        changed = copy(value)  # of its own class, as a reference may need it
+        changed.update(zip(value, items, strict=True))
+        return changed
     if isinstance(value, PackedSequence):
         (data,) = items
         order = (each if each is None else each.to(data.device) for each in (value.sorted_indices, value.unsorted_indices))

@@ -29,6 +29,16 @@ LEAST_TIMEOUT_S = 1e-3
 
 Message = dict[str, Any]
 
+MAX_PATH_PARTS, MAX_NAME_BYTES = 16, 255
+
+
+def is_path(text: str) -> bool:
+    """Whether it names a file or folder below another: no part is hidden or a parent folder, and a compiler takes it for no option."""
+    parts = text.split("/")
+    named = all(part and part[0] != "." and len(part.encode(errors="replace")) <= MAX_NAME_BYTES for part in parts)
+    return named and len(parts) <= MAX_PATH_PARTS and text[0] not in "-@" and text.isprintable()
+
+
 _HEADER = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("3i")
 """struct ucred: process, user, group."""

@@ -7,8 +7,9 @@ encoded only by its type's name: the judge can report it, and never has to under
 
 import base64
 import math
+import re
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, Flag
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,6 +57,8 @@ class _Encoder:
         if isinstance(value, PackedSequence):
             order = [None if each is None else each.tolist() for each in value[1:]]
             return {"packed": [self.encode(value.data, depth + 1), *order]}
+        if isinstance(value, Flag) and not str(value.name).isidentifier():
+            return self.encode(value.value, depth)  # several members at once
         if isinstance(value, Enum):
             return {"record": ["enum", type(value).__name__, [[value.name, self.encode(value.value, depth + 1)]]]}
         parts = parts_of(value)
@@ -145,10 +148,12 @@ def decode(tree: Json, resolve: Resolve, record: Records = plain, depth: int = 0
             return _packed(inner(data), order)
     try:
         return _OF_ITEMS[kind]([inner(item) for item in content]) if kind in _OF_ITEMS else _decode_leaf(kind, content)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, ArithmeticError, MemoryError) as error:
         raise error if isinstance(error, StructureError) else StructureError(f"not a {kind[:40]}") from error
 
 
+_NUMERIC = re.compile(r"[<>|=][biufc]\d{1,2}")
+"""Types of arrays that are data."""
 _LISTS = ("list", "tuple", "dict", "record", "packed", "slice", "range", "size", "complex", "array", "number")
 _OF_ITEMS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -164,7 +169,7 @@ def _packed(data: Any, order: list[Json]) -> Any:
     try:
         lengths, *indices = (each if each is None else torch.tensor(each, dtype=torch.int64) for each in order)
         if not isinstance(data, torch.Tensor):
-            raise TypeError(data)
+            return SimpleNamespace(data=data)  # an output's tensors are descriptions
         return PackedSequence(data, lengths, *(each if each is None else each.to(data.device) for each in indices))
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise StructureError("not a packed sequence") from error
@@ -202,7 +207,7 @@ def _decode_leaf(kind: str, content: Json) -> Any:
             return torch.device(content)
         case "torch", str() if content in _NAMED:
             return _NAMED[content]
-        case "array" | "number", [str(dtype), list(shape), str(data)] if dtype[1:2] in tuple("biufc"):
+        case "array" | "number", [str(dtype), list(shape), str(data)] if _NUMERIC.fullmatch(dtype):
             array = numpy.frombuffer(base64.b64decode(data, validate=True), numpy.dtype(dtype)).reshape(shape).copy()
             return array if kind == "array" else array[()]
         case "other", str():

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.build.request import MAX_FILES, MAX_FLAGS, MAX_PATH_CHARS, MAX_TOTAL_BYTES, BuildRequest
+from evaluator.build.request import MAX_FILES, MAX_FLAGS, MAX_TOTAL_BYTES, BuildRequest
 from evaluator.build.toolchain import Toolchain
-from evaluator.worker.protocol import MAX_HEADERS
+from evaluator.worker.protocol import MAX_HEADERS, MAX_PATH_PARTS
 
 
 def given(**changes: Any) -> dict[str, Any]:
@@ -49,7 +49,8 @@ def test_uses_cuda_only_when_asked() -> None:
         "a b.cpp",
         "a.cpp\n",
         "x" * 200 + ".cpp",
-        "x/" * MAX_PATH_CHARS + "a.cpp",
+        "漢" * 90 + ".cpp",
+        "x/" * MAX_PATH_PARTS + "a.cpp",
         7,
         None,
     ],

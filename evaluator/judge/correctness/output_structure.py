@@ -3,14 +3,17 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import Densified
-from evaluator.worker.nested import tensors
+from evaluator.worker.nested import parts_of, tensors
 from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_OUTPUTS = 1024
@@ -93,15 +96,18 @@ def _are_integers(value: Any) -> bool:
 
 
 def form_of(value: Any) -> Any:
-    """The nested value with its tensors contiguous on the meta device."""
+    """The nested value with its tensors contiguous on the meta device, and dicts in place of dataclasses and the like."""
     if isinstance(value, torch.Tensor):
         return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
     if isinstance(value, dict):
         return {key: form_of(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [form_of(item) for item in value]
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    if isinstance(value, tuple | list) and not isinstance(value, PackedSequence):
+        items = [form_of(item) for _, item in parts]
         return tuple(items) if isinstance(value, tuple) else items
-    return value
+    return {path[1:]: form_of(item) for path, item in parts}
 
 
 def has_plain_values(form: Any) -> bool:
@@ -128,6 +134,7 @@ def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values
     if isinstance(expected, torch.Tensor):
         yield _matching_tensor(claimed, expected, device, name)
     elif isinstance(expected, dict):
+        claimed = vars(claimed) if isinstance(claimed, SimpleNamespace) else claimed
         if not isinstance(claimed, dict) or claimed.keys() != expected.keys():
             raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
         for key, item in expected.items():
@@ -163,7 +170,9 @@ def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: st
 def _same_scalar(claimed: Any, expected: Any) -> bool:
     if isinstance(expected, float) and isinstance(claimed, float):
         return math.isclose(claimed, expected, rel_tol=SCALAR_TOLERANCE) or (math.isnan(claimed) and math.isnan(expected))
-    return type(claimed) is type(expected) and bool(claimed == expected)
+    if type(claimed) is not type(expected):
+        return False
+    return numpy.array_equal(claimed, expected) if isinstance(expected, numpy.ndarray) else bool(claimed == expected)
 
 
 def _kind(value: Any) -> str:

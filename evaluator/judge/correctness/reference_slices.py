@@ -69,9 +69,11 @@ def _choices(inputs: Sequence[Any], count: int) -> Iterator[frozenset[int]]:
         yield frozenset(fitting[:1])
 
 
-def _trials(count: int) -> tuple[slice, slice]:
-    size = max(count // SLICE_SHARE, 1)
-    return slice(0, size), slice(count // 2, count // 2 + size)
+def _trials(count: int) -> Iterator[slice]:
+    """Long slices, and pairs of rows, in which neighbours that are missing would be seen."""
+    for size in (max(count // SLICE_SHARE, 1), 2):
+        for start in (0, count // 2, count - size):
+            yield slice(start, start + size)
 
 
 def _agrees(model: torch.nn.Module, inputs: Sequence[Any], whole: Sequence[torch.Tensor], carriers: frozenset[int], rows: slice) -> bool:

@@ -28,6 +28,8 @@ MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 KEPT_DIAGNOSTICS = 5
 MAX_ANSWER_CHARS = 50_000
 """Maximum compiler output that is sent to the worker."""
+PIECE_BYTES = 64
+"""Memory that a piece of a header takes beside its text."""
 MAX_NAME_CHARS = 4096
 """Maximum length of a header's name, until the builder checks it."""
 TOO_MANY_HEADERS = (
@@ -91,7 +93,7 @@ class BuildBroker:
             raise ProtocolError("a header needs a name and a text")
         if not self._too_many_headers:
             self._headers[name].append(text)
-            self._headers_bytes += len(text.encode()) or 1  # an empty piece takes memory too
+            self._headers_bytes += len(text.encode(errors="replace")) + PIECE_BYTES
 
     @property
     def _too_many_headers(self) -> bool:

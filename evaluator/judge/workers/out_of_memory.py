@@ -12,6 +12,7 @@ FAIR_SHARE = 0.5
 """If a submission's processes use more than this share of the device's memory, they are the cause when the judge lacks memory."""
 
 _SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
+_OF_MACHINE = re.compile(r"[Cc]an(?:'t|not) allocate memory|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:ALLOC|INITIALIZED|INTERNAL|EXECUTION)")
 _ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")
 _UNIT_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -23,7 +24,8 @@ def is_shortage(error: BaseException) -> bool:
 
 def fails_by_machine(error: BaseException) -> bool:
     """Whether memory ran out, or the device failed: code that raised this may be sound."""
-    return is_shortage(error) or any(isinstance(each, MemoryError | torch.AcceleratorError) for each in _chain(error))
+    told = any(isinstance(each, MemoryError | torch.AcceleratorError) or _OF_MACHINE.search(str(each)) for each in _chain(error))
+    return told or is_shortage(error)
 
 
 def tells_of_shortage(message: str) -> bool:

@@ -23,7 +23,10 @@ from torch.utils import cpp_extension  # noqa: E402
 
 from evaluator.worker.patches.ablation import Ablation  # noqa: E402
 from evaluator.worker.patches.process import Ask, WorkerProcess  # noqa: E402
-from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES  # noqa: E402
+from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, is_path  # noqa: E402
+
+NO_HEADERS = (".py", ".pyc", ".o", ".so")
+"""Endings of files that no source includes, and that a build may make."""
 
 COMMON_PREFIX = "assay_build_"
 """Prefix of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
@@ -104,11 +107,13 @@ def _headers(places: Mapping[Path, PurePosixPath], sources: Collection[str]) -> 
     taken, room = set(sources), MAX_HEADERS_BYTES
     for folder, place in places.items():
         for path in sorted(folder.rglob("[!.]*")):
-            below = path.relative_to(folder)
-            name = str(place / below)
-            if name in taken or any(part.startswith(".") for part in below.parts) or not path.is_file():
+            name = str(place / path.relative_to(folder))
+            if name in taken or path.suffix in NO_HEADERS or not is_path(name) or not path.is_file():
                 continue
-            text = _text(path)
+            try:
+                text = _text(path)
+            except OSError:
+                continue  # no compiler could read it either
             if "\0" in text:
                 continue  # a library or a picture
             taken.add(name)

@@ -2,11 +2,14 @@
 
 import math
 from collections import namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
+from torch.nn.utils.rnn import pack_sequence
 
 from evaluator.judge.correctness.output_structure import (
     MAX_OUTPUTS,
@@ -281,3 +284,25 @@ def test_names_that_the_worker_chose_are_cut() -> None:
     with pytest.raises(MismatchError) as caught:
         list(match(read_claim({"output": keys})[0], X, "cpu"))
     assert len(str(caught.value)) < 400
+
+
+@dataclass
+class Answer:
+    left: torch.Tensor
+    right: list[torch.Tensor]
+
+
+@pytest.mark.parametrize(
+    "returned", [Answer(X, [Y]), {"left": X, "right": (Y,)}, SimpleNamespace(left=X, right=[Y])], ids=["own", "dict", "plain"]
+)
+def test_only_the_fields_of_a_dataclass_count(returned: Any) -> None:
+    reference = Answer(X, [Y])
+    assert [one.shape for one in match(claim(returned)[0], form_of(reference), "cpu")] == [(2, 3), (4,)]
+    assert mismatch(Answer(X, [X]), form_of(reference))[0] is Category.WRONG_SHAPE
+    assert mismatch({"left": X}, form_of(reference))[0] is Category.WRONG_STRUCTURE
+
+
+def test_a_packed_sequence_answers_another() -> None:
+    packed = pack_sequence([torch.ones(5), torch.ones(2)])
+    assert [one.shape for one in match(claim(packed)[0], form_of(packed), "cpu")] == [(7,)]
+    assert mismatch(pack_sequence([torch.ones(5), torch.ones(3)]), form_of(packed))[0] is Category.WRONG_SHAPE

@@ -151,3 +151,12 @@ def test_slices_are_needed_on_a_gpu_where_the_whole_does_not_fit(tmp_path: Any, 
     answer[0][50, 3] *= 1.01
     found = judged(case, inputs, answer)
     assert (found.figures[0].wrong, found.figures[0].first_index) == (1, (50, 3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a: a - a.roll(1, 0), lambda a: nn.functional.avg_pool1d(a[None, None], 3, 1, 1)[0, 0], lambda a: torch.cat([a[:1] * 0, a[1:]])],
+    ids=["the row before", "both neighbours", "the first row"],
+)
+def test_few_rows_that_depend_on_others_are_seen_among_many(function: Callable[..., Any]) -> None:
+    assert find_carriers(Function(function), [torch.randn(1 << 18)]) == frozenset()
