@@ -148,13 +148,13 @@ def test_a_progress_that_raises_is_heard_of(engine: Engine) -> None:
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
 
-def test_a_failure_of_the_machine_is_no_fault_of_the_submission(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_broken_problem_is_no_fault_of_the_submission(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> None:
     broken = tmp_path_factory.mktemp("problems") / "softmax.py"
     shipped = make_job(QUICK).problem_path
     broken.write_text(shipped.read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
     results = {job.submission: result for job, result in results_of(engine, jobs)}
-    assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
+    assert (results["a.py"].category, results["b.py"].category) == (Category.PROBLEM_ERROR, Category.WRONG_SHAPE)
 
 
 def in_a_thread(engine: Engine, jobs: list[Job], progress: Callable[[Job, str], None]) -> tuple[threading.Thread, list[tuple[Job, Result]]]:

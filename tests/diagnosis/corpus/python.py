@@ -18,7 +18,7 @@ def forward(self, x):
 # problem: softmax
 # expect: run_failed/python_exception
 # says: the reference's file defines this name
-class ModelNew(Model):  # noqa: F821  # HERE
+class ModelNew(Model):  # HERE
     def forward(self, x):
         return super().forward(x)
 

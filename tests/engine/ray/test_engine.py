@@ -42,7 +42,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     once_in,
     results_of,
     run,
-    test_a_failure_of_the_machine_is_no_fault_of_the_submission,
+    test_a_broken_problem_is_no_fault_of_the_submission,
     test_a_progress_that_raises_is_heard_of,
     test_a_run_that_is_broken_off_draws_no_more,
     test_a_submission_that_kills_its_worker_costs_only_itself,
