@@ -50,15 +50,6 @@ def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(bench: Bench
     assert bench.database.read_bytes() == before
 
 
-def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> None:
-    bench.write("problems/broken.py", "import torch\nimport no_such_module_anywhere\n")
-    bench.write("broken/any.py", submission())
-    bench.write("double/right.py", submission())
-    line = refused(bench.run("double", "broken"))
-    assert "broken.py:2: " in line and "ModuleNotFoundError" in line
-    assert bench.rows() == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
