@@ -117,7 +117,12 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     if evidence.sanitizer is not None:
         found.append(Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer)))
     advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
-    found.append(Section("what to do", tuple(text for text in (*_own_parameters(evidence), advice, result.hint) if text)))
+    found.append(
+        Section(
+            "what to do",
+            tuple(text for text in (*_own_parameters(evidence), advice, result.hint or CATEGORIES[result.category].hint) if text),
+        )
+    )
     if result.status is Status.CORRECT:
         found.append(Section("on other inputs, which decide no verdict", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))
