@@ -6,8 +6,8 @@ values, indices and counts fall where another order of operations would put them
 a comparison, a rounding to whole numbers. Operators that order or count values move them too, so that equal values change places.
 
 Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic (1997); Denis, de Oliveira Castro, Petit, Verificarlo:
-checking floating point accuracy through Monte Carlo Arithmetic (2016); Higham, Mary: a
-new approach to probabilistic rounding error analysis (2019).
+checking floating point accuracy through Monte Carlo Arithmetic (2016); Higham, Mary: a new
+approach to probabilistic rounding error analysis (2019).
 """
 
 import math
