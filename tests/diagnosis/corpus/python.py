@@ -13,16 +13,6 @@ def forward(self, x):
     return softmax_kernels.softmax(x)
 
 
-# %% derives_from_the_reference
-# fault: it derives from a class of the reference's file
-# problem: softmax
-# expect: run_failed/python_exception
-# says: the reference's file defines this name
-class ModelNew(Model):  # HERE
-    def forward(self, x):
-        return super().forward(x)
-
-
 # %% imports_inside_a_function
 # fault: a helper called at load time imports what is not installed
 # says: No module named 'cupy_kernels'

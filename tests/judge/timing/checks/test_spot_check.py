@@ -140,7 +140,9 @@ def test_a_rounding_error_beyond_the_tolerance_accuses_nobody(
 ) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. All errors of this test have either
     sign, as rounding errors do, and 0.85 to 0.97 times the number: each 6e-5 is beyond the tolerance."""
-    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.CPU_CHECKS", 1_000_000)  # each that is revealed, not some of them
+    every = {"LONE_REVEAL_SHARES": (1.0, 1.0), "REVEAL_SHARE": 1.0, "PICKED": 1_000_000, "CPU_CHECKS": 1_000_000}
+    for name, value in every.items():
+        monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", value)
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
