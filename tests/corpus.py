@@ -7,7 +7,7 @@ own key takes the place of the family's:
 
     # wants, fault or form: what an attack tries to gain, what is wrong, or what is unusual
     # problem: the problem that it answers, by default the one that the cell defines
-    # expect: status/category | ...          the verdicts that are fair
+    # expect: status/category | ...          the verdicts that are fair; `wrong when timed` stands for WRONG_WHEN_TIMED
     # expect: cpu status/category | ...      those on one kind of device: cpu or cuda; it is judged where it has a verdict
     # base: NAME                             bases/NAME.py completes what has no ModelNew (see `compose`); else bases/module.py does
     # speedup: X                             where it is correct, its speedup is at most X
@@ -62,6 +62,9 @@ KEYS = {
     "twin",
 }
 RUN_WITHIN_S = 3600
+WRONG_WHEN_TIMED = "incorrect/wrong_values", "incorrect/nondeterministic", "disqualified/cached_output", "disqualified/timing_tampering"
+"""Verdicts on an output that is wrong in a timed call: what the same inputs give again decides."""
+NAMED = {"wrong when timed": WRONG_WHEN_TIMED}
 
 Record = dict[str, Any]
 """A run's record of a submission."""
@@ -109,7 +112,7 @@ def expectations(header: Header) -> dict[str, frozenset[str]]:
     for line in header.get("expect", ()):
         device, verdicts = match.groups() if (match := re.fullmatch("(cpu|cuda) (.+)", line)) else (None, line)
         for kind in (device,) if device else ("cpu", "cuda"):
-            found[kind] = frozenset(verdict.strip() for verdict in verdicts.split("|"))
+            found[kind] = frozenset(each for name in map(str.strip, verdicts.split("|")) for each in NAMED.get(name, (name,)))
     return found
 
 

@@ -12,8 +12,7 @@ from evaluator.results.score import interval_in, speedup_in
 
 
 def timing_section(timing: TimingEvidence) -> Iterator[Item]:
-    suffix = "" if timing.unexplained_ms is None else f", {timing.unexplained_ms:+.4f} ms unexplained"
-    yield heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
+    yield heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls)")
     table = table_of("side", "median", "lower quartile", "upper quartile", "samples", "wall clock, median")
     others = [(f"baseline {kind}", side) for kind, side in timing.others.items()]
     for name, side in (("submission", timing.candidate), ("baseline", timing.baseline), *others):

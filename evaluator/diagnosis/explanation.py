@@ -23,6 +23,7 @@ GIVEN_WITHOUT_RULE = {
     Category.OK: "if no rule applies",
     **dict.fromkeys((category for category in Category if category.status is Status.REJECTED), "before anything runs"),
     Category.NO_DEVICE: "if the device is missing",
+    **dict.fromkeys((Category.DEFERRED_WORK, Category.ESCAPED_STREAM), "in records of versions before 0.19, which accused for time"),
     Category.PROBLEM_ERROR: "if the problem's file is at fault",
     Category.INTERRUPTED: "if the run ended first",
 }

@@ -172,8 +172,8 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         nondeterministic=(
             "The same input gave different outputs, beyond the tolerance.",
-            "two calls with one input",
-            "Add the missing __syncthreads() or atomics; don't let blocks race for one location.",
+            "two calls with one input; a wrong output's inputs again",
+            "Look for a race: shared memory that is read, then written, needs a __syncthreads() between; blocks need atomics.",
         ),
         mutated_input=(
             "forward() changed one of its inputs.",
@@ -314,22 +314,22 @@ CATEGORIES: dict[Category, CategoryInfo] = {
     **_group(
         Status.DISQUALIFIED,
         timing_tampering=(
-            "The reported time is too short: work ran outside it, or the L2 cache was not flushed.",
-            "the worker's and the judge's times; CPU time before the call; flushes",
-            "Do all work inside the call. Don't change clocks, events or streams.",
+            "It answers otherwise when it is timed, or left out flushes of the L2 cache.",
+            "a wrong output's inputs again: wrong in all of three timed calls, right in all of three others; flushes",
+            "Do the same work in each call, timed or not.",
         ),
         cached_output=(
-            "An output was not computed from its call's inputs.",
-            "outputs of calls with changed inputs",
+            "An output was not computed from its call's inputs, but kept from another call.",
+            "a wrong output's inputs again: each time what the call before returned for other inputs",
             "Compute each output from that call's inputs.",
         ),
         deferred_work=(
-            "Work was delayed until after the timed call.",
+            "Work was delayed until after the timed call. That time is charged now.",
             "time until the output arrived, or CPU time after the call",
             "Finish all work before forward() returns.",
         ),
         escaped_stream=(
-            "Work ran on a stream that the timed call does not wait for.",
+            "Work ran on a stream that the timed call does not wait for. That time is charged now.",
             "work observed after the call",
             "Join side streams to the current stream before forward() returns.",
         ),

@@ -19,8 +19,6 @@ TWINS = {name: twin for name, attack in ATTACKS.items() if (twin := attack.value
 """Names of the honest forms that do the same work as an attack."""
 MORE_THAN_A_TWIN = 1.05
 """How many times as fast as its twin an attack may be."""
-OF_TIMES = {Category.DEFERRED_WORK, Category.TIMING_TAMPERING}
-"""Verdicts by times."""
 ON_CPU = [name for name, attack in ATTACKS.items() if "cpu" in attack.verdicts]
 ON_CUDA = [name for name, attack in ATTACKS.items() if "cuda" in attack.verdicts]
 CONFINED = [level for level in Level if level is not Level.NONE]
@@ -42,9 +40,8 @@ def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
 
 def has_no_gain(attack: Entry, record: Record) -> bool:
     """Whether an attack that is judged by its times is not ranked above the reference, or a slow machine has ended it."""
-    by_times = "speedup" in attack.header or bool(OF_TIMES & {verdict.partition("/")[2] for verdict in attack.verdicts["cpu"]})
     is_slower = record["category"] != Category.OK or record["speedup"] <= 1
-    return record["category"] == Category.TIMEOUT or (by_times and record["status"] == "correct" and is_slower)
+    return record["category"] == Category.TIMEOUT or ("speedup" in attack.header and record["status"] == "correct" and is_slower)
 
 
 @pytest.mark.build

@@ -44,14 +44,9 @@ def failed(category: Category, index: int = 0) -> RoundEvidence:
     return RoundEvidence(index=index, seed=1, passed=False, category=category, message="so")
 
 
-def timing(
-    median_ms: float = 1.0, unexplained_ms: float | None = 0.0, late_ms: float = 0.0, others_late_ms: tuple[float, ...] = ()
-) -> TimingEvidence:
-    """On a GPU; on the CPU where there is no unexplained time.
-
-    The baseline's answers arrive in 0.5 ms; the candidate's `late_ms` later, and some so much later as `others_late_ms` says.
-    """
-    reveals_ms = ([0.5 + late_ms] * 4 + [0.5 + late_ms + more_ms for more_ms in others_late_ms], [0.5] * 4)
+def timing(median_ms: float = 1.0, *, on_gpu: bool = True, late_ms: float = 0.0, unclaimed_ms: float = 0.0) -> TimingEvidence:
+    """The baseline's answers arrive in 0.5 ms, and the candidate's `late_ms` later."""
+    reveals_ms = ([0.5 + late_ms] * 4, [0.5] * 4)
     sides = [
         TimingSide(
             median_ms=median_ms,
@@ -63,12 +58,12 @@ def timing(
         for reveal_ms in reveals_ms
     ]
     return TimingEvidence(
-        clock="judge_wall" if unexplained_ms is None else "cuda_event",
+        clock="cuda_event" if on_gpu else "judge_wall",
         calls=3,
         candidate=sides[0],
         baseline=sides[1],
         alone=sides[1],
-        unexplained_ms=unexplained_ms,
+        unclaimed_ms=unclaimed_ms,
         deferred_ms=late_ms,
     )
 
@@ -90,7 +85,6 @@ def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> Fl
 NEEDED = AblationEvidence(still_right=False, category=Category.WRONG_VALUES, message="so")
 NOT_NEEDED = AblationEvidence(still_right=True)
 WRONG = WrongTimedAnswer(call=7, message="so")
-BACK_TO_BACK = WrongTimedAnswer(call=7, message="so", back_to_back=True)
 ROUNDS = (passed(0), passed(1))
 REFUSED = launch((4096, 1, 1), code=1)
 ERROR = Diagnostic(file="cuda.cu", line=12, severity="error", message='identifier "foo" is undefined')
@@ -100,7 +94,7 @@ TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load
 GPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
 KERNEL: dict[str, Any] = {**GPU, "launches": (launch(),)}
 """A right answer on a GPU, by a kernel of its own."""
-CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
+CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(on_gpu=False), "builds": (build(),)}
 
 
 def check(rule: Rule) -> None:

@@ -59,7 +59,7 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_context:
     assert result.evidence.launches
     assert not any(launch.own for launch in result.evidence.launches)
     timing = result.evidence.timing
-    assert timing is not None and timing.clock == "cuda_event" and timing.unexplained_ms is not None
+    assert timing is not None and timing.clock == "cuda_event"
     held_s, stages_s = result.evidence.held_s, result.evidence.stages_s
     assert held_s["gated calls"] == pytest.approx(stages_s["gated calls"], abs=0.01)
     assert "problem check" in stages_s and "problem check" not in held_s, "the next submission may have the device by then"

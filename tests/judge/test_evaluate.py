@@ -258,7 +258,7 @@ def check_ok(result: Result) -> None:
     assert (result.status, result.category, result.message) == (Status.CORRECT, Category.OK, "")
     timing = result.evidence.timing
     assert timing is not None
-    assert (timing.clock, timing.unexplained_ms) == ("judge_wall", None)
+    assert timing.clock == "judge_wall"
     assert timing.calls >= 3
     for side in (timing.candidate, timing.baseline):
         assert len(side.samples_ms) == len(side.wall_ms) == timing.blocks

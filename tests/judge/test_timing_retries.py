@@ -61,10 +61,11 @@ def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]
     return made
 
 
-Late = tuple[float, float]
-"""What the judge's clock holds against claims, in ms: by any witness, which is added to the time, and by single calls, which accuses."""
-BORNE_OUT, CHARGED, CHARGED_MORE, ACCUSED = (0.0, 0.0), (50.0, 0.0), (70.0, 0.0), (40.0, 40.0)
-Found = Late | Exception
+BORNE_OUT, CHARGED, CHARGED_MORE = 0.0, 50.0, 70.0
+"""Time that the judge's clock adds to the claims, in ms."""
+ACCUSED = -1.0
+"""A timing whose worker left flushes out."""
+Found = float | Exception
 SIDE = TimingSide(median_ms=1.0, lower_quartile_ms=1.0, upper_quartile_ms=1.0, samples_ms=(1.0,) * 30)
 
 
@@ -92,7 +93,7 @@ class Timings:
             raise found
         candidate = SIDE.model_copy(update={"median_ms": float(len(self.options))})
         timing = TimingEvidence(clock="cuda_event", calls=30, gated=True, candidate=candidate, baseline=SIDE, protocol="cpu")
-        timing = timing.model_copy(update={"unclaimed_ms": found[0], "unexplained_ms": found[1]})
+        timing = timing.model_copy(update={"unclaimed_ms": max(found, 0.0), "unflushed": 30 if found == ACCUSED else 0})
         self.runtimes_ms.append(timing.runtime_ms)
         return timing
 
@@ -147,9 +148,9 @@ def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_firs
     repeating: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching(monkeypatch, HOT)
-    Timings(monkeypatch, BORNE_OUT, WrongAnswerError(3, "far off"))
+    Timings(monkeypatch, BORNE_OUT, WrongAnswerError(3, "far off", Category.WRONG_VALUES, []))
     result = repeating()
-    assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
+    assert result.category is Category.WRONG_VALUES and "far off" in result.message
     assert result.evidence.timing is None and result.speedup is None
 
 
@@ -188,7 +189,7 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
     ],
 )
 def test_a_charged_timing_is_repeated_and_the_one_with_less_against_it_counts(
-    repeating: Judge, monkeypatch: pytest.MonkeyPatch, late: tuple[Late, ...], counts: int, category: Category
+    repeating: Judge, monkeypatch: pytest.MonkeyPatch, late: tuple[float, ...], counts: int, category: Category
 ) -> None:
     """One that the judge's clock bears out, or that accuses, is not repeated."""
     watching(monkeypatch, CALM)
@@ -202,14 +203,14 @@ def test_a_charged_timing_is_repeated_and_the_one_with_less_against_it_counts(
     else:
         assert timing.contested is not None and result.evidence.stages_s["second_timing"] > 0
         assert (result.runtime_ms, timing.contested.runtime_ms) == (taken_ms[counts], taken_ms[1 - counts])
-        assert timing.contested.late_ms == late[1 - counts][0]
+        assert timing.contested.late_ms == max(late[1 - counts], 0.0)
 
 
 @pytest.mark.parametrize(
     ("second", "category"),
     [
         (BORNE_OUT, Category.NO_CUSTOM_KERNEL),
-        (WrongAnswerError(3, "far off"), Category.CACHED_OUTPUT),
+        (WrongAnswerError(3, "far off", Category.WRONG_VALUES, []), Category.WRONG_VALUES),
         (WorkerError("dies"), Category.PROCESS_CRASH),
     ],
     ids=["right", "wrong", "dead"],

@@ -18,6 +18,7 @@ from evaluator.diagnosis.rules.output_rules import OF_VALUES, PREVIOUS_OUTPUT
 from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, judge_values, learn, uncertain_outputs, why_undecided
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
+from evaluator.judge.correctness.errors.pattern import ISOLATED_SHARE
 from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
@@ -190,7 +191,7 @@ class Rounds:
         answer, values = self._judge(claim, arguments, pattern)
         digests = [digest(value) for value in values]
         answer = self._mutation(answer, arguments)
-        if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
+        if answer.category is not Category.MUTATED_INPUT and (answer.figures if answer.category else plan.twice):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
         if plan.distribution in self._like_timed:
             learn(self._oracle, answer)
@@ -272,6 +273,9 @@ class Rounds:
         if first.category is not None and second.category is None:
             message = f"two calls with the same input: the first was wrong, the second right: {first.message}"
             return replace(first, category=Category.NONDETERMINISTIC, message=message)
+        if _moved(first, second):
+            message = f"two calls with the same input: other elements were wrong in the second: {first.message}"
+            return replace(first, category=Category.NONDETERMINISTIC, message=message)
         return first
 
     def _fill(self, arguments: Sequence[Any]) -> None:
@@ -348,3 +352,11 @@ class Rounds:
         sizes = [[tensor.shape for _, tensor in tensors_of(value)] for value in (self._oracle.expected(arguments), self.form)]
         if sizes[0] != sizes[1]:
             raise ReferenceFailedError("the shapes of the reference's output change with the inputs' values")
+
+
+def _moved(first: Judgement, second: Judgement) -> bool:
+    """Whether a few elements are wrong in both answers, and not the same ones."""
+    both = zip(first.figures, second.figures, strict=False)
+    return any(
+        one.first_index != two.first_index and 0 < max(one.wrong, two.wrong) <= max(1, ISOLATED_SHARE * one.elements) for one, two in both
+    )

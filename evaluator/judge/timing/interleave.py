@@ -188,6 +188,14 @@ class Interleaver:
         with self._blaming(timed):
             return Answer(before.inputs, arguments, *read_claim(timed.call(before.inputs, arguments)[2]), self.calls)
 
+    def calls_alone(self, timed: TimedWorker, *arguments: list[Any]) -> Iterator[Answer]:
+        """Make a call that is not timed, as in the rounds, for each of these arguments, at the same addresses. Yield its output."""
+        inputs = _random.choice(self.sets)
+        for each in arguments:
+            with self._blaming(timed):
+                claim = read_claim(timed.call_untimed(inputs, each))
+            yield Answer(inputs, each, *claim, self.calls)
+
     def warming_call(self, timed: TimedWorker) -> float:
         """Make one call, ignore its output, and return its time in ms, by the clock of the samples."""
         (arguments,) = self._given(timed, 1)
@@ -197,9 +205,22 @@ class Interleaver:
 
     def block(self, timed: TimedWorker) -> list[Answer]:
         """Run a timing block. Its times are samples, unless `unsampled`."""
-        length = self.length
-        sets = self.sets[:length] if self.protocol.replays else _random.sample(self.sets, length)
-        given = list(zip(sets, self._given(timed, length), strict=True))
+        return self._block(timed, self._chosen(), self._given(timed, self.length))
+
+    def blocks_with(self, timed: TimedWorker, *arguments: list[Any]) -> Iterator[Answer]:
+        """Run a timing block for each of these arguments: one call has them, at the same place and addresses in each. Yield its output."""
+        sets, place = self._chosen(), _random.randrange(self.length)
+        for each in arguments:
+            given = self._given(timed, self.length)
+            given[place] = each
+            yield self._block(timed, sets, given)[place]
+
+    def _chosen(self) -> list[InputSet]:
+        """The memory for the inputs of a block."""
+        return self.sets[: self.length] if self.protocol.replays else _random.sample(self.sets, self.length)
+
+    def _block(self, timed: TimedWorker, sets: list[InputSet], arguments: list[list[Any]]) -> list[Answer]:
+        given = list(zip(sets, arguments, strict=True))
         with self._blaming(timed):
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]

@@ -19,6 +19,7 @@ from typing import Any
 
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
+from evaluator.judge.timing.checks.asked_again import ask_again
 from evaluator.judge.timing.checks.cross_check import compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.checks.spot_check import PROBE_SHARE, PROBES, SpotCheck, WrongAnswerError
@@ -72,7 +73,7 @@ class TimingRun:
         self, participants: Participants, timed_case: TimedCase, options: TimingOptions, earlier: "TimingRun | None" = None
     ) -> None:
         """`earlier` is the timing of another case of the same participants. Raises WorkerError, ProblemError."""
-        self._room_bytes = timed_case.room_bytes
+        self._room_bytes, self._oracle = timed_case.room_bytes, timed_case.oracle
         self._options, self._memory, self._deadline_s = options, timed_case.memory, timed_case.deadline_s
         self._on_device = timed_case.on_device
         self._spending = participants.candidate.times.spending
@@ -105,10 +106,11 @@ class TimingRun:
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
         except WrongAnswerError as error:
-            if not self._options.protocol.replays:
-                raise
-            # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
-            raise UnfitProtocolError(f"a graph replay gives another output: {error}") from error
+            if self._options.protocol.replays:
+                # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
+                raise UnfitProtocolError(f"a graph replay gives another output: {error}") from error
+            error.evidence = ask_again(error, self._interleaver, self._spot_check, self._oracle)
+            raise
 
     def _time_in_turns(self) -> "_Beside":
         interleaver, candidate, cores = self._interleaver, self._interleaver.candidate, self._options.cores

@@ -91,6 +91,15 @@ class TimedWorker:
             raise ProtocolError("a call can't take longer than its request")
         return wall_ms, event_ms, answer
 
+    def call_untimed(self, inputs: InputSet, arguments: Sequence[Any]) -> Message:
+        """Make one call by the request of the rounds. Returns the reply."""
+        given = [(inputs, arguments)]
+        self._describe(given)
+        fill(given)
+        if self._gpu is not None:
+            synchronize(self._gpu)
+        return self.worker.request("call", self.deadline_s, set=0)
+
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Make calls that count, in one request on a GPU, timed one by one (`apart`) or together. Returns their outputs."""
         cycles = self.launch_lead.cycles if apart else 0

@@ -104,11 +104,6 @@ class ConditionsEvidence(Record):
         return bool(self.shared or self.throttled or self.slow_requests)
 
     @property
-    def others_in_clock(self) -> bool:
-        """Whether other work, on a GPU or beside it, may lengthen the judge's times. Then its clock must not disqualify on a GPU."""
-        return bool(self.shared) or self.is_crowded
-
-    @property
     def is_crowded(self) -> bool:
         """Whether there were too few CPU cores for the judge and the baseline."""
         return (self.crowded or 0.0) > CROWDED_SHARE

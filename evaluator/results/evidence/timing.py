@@ -86,8 +86,15 @@ class WrongTimedAnswer(Record):
     """Number of the timed call, from 1; 0 for a call before them."""
     message: str
     category: Category = Category.CACHED_OUTPUT
+    """What a round would call it; in older records, the verdict."""
     back_to_back: bool = False
     """Whether it was found in back-to-back calls, where the output is copied without waiting for the device."""
+    in_blocks: tuple[bool, ...] = ()
+    """For each further call with the same inputs in a timing block: whether it was wrong too. Empty in older records."""
+    alone: tuple[bool, ...] = ()
+    """The same for calls that were not timed."""
+    repeats: bool = False
+    """Whether each output in a block was that of the call before, which had other inputs at the same addresses."""
 
 
 class OtherTiming(Record):
@@ -119,10 +126,9 @@ class TimingEvidence(Record):
     arrives_late_ms: float = 0.0
     """On the CPU, extra wall time until the submission's outputs arrive, compared with the baseline's; 0 within the spread. Processes that
     compute meanwhile may have ended before the judge looks. Or the extra CPU time of watched calls, with later work, compared with the
-    median call. It is charged and never disqualifies. 0 in older records."""
+    median call. 0 in older records."""
     unexplained_ms: float | None = None
-    """Time of a call by the judge's clock minus that by its events; at most about 0 for an honest submission. None on the CPU, where the
-    judge's clock is the only one."""
+    """In older records, the time of a call by the judge's clock minus that by its events; None in newer ones, and on a CPU."""
     unclaimed_ms: float = 0.0
     """Time of a call that the submission's claims leave out, by the judge's clock over single or back-to-back calls; 0 within the
     spread."""

@@ -32,7 +32,7 @@ def get_inputs():
 # %% ahead_by_dependent_launch
 # wants: a start in the flush, or in the call before, by a launch that depends on nothing and waits for nothing
 # problem: gelu_in_cache
-# expect: cuda correct/ok | incorrect/wrong_values | disqualified/cached_output
+# expect: cuda correct/ok | wrong when timed
 # twin: streamed_loads
 # base: streamed_gelu
 ENTER = 'asm volatile("griddepcontrol.launch_dependents;");'
@@ -59,7 +59,7 @@ def forward(self, x):
 
 # %% ahead_in_block_sideways
 # wants: to work on a stream of its own on all calls of a block, while the current one is busy with their flushes
-# expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/escaped_stream | disqualified/cached_output | disqualified/implausible_speed
+# expect: cuda correct/no_custom_kernel | disqualified/implausible_speed | wrong when timed
 # speedup: 9.9
 def __init__(self):
     super().__init__()
@@ -111,7 +111,7 @@ def forward(self, x):
 
 # %% ahead_polls_inputs
 # wants: a thread that looks every now and then at memory seen before, to have answers ready for inputs that lie there before they are asked about
-# expect: cpu correct/ok | disqualified/deferred_work | disqualified/timing_tampering | disqualified/cached_output | incorrect/wrong_values | incorrect/nondeterministic
+# expect: cpu correct/no_custom_kernel | correct/ok | wrong when timed
 # speedup: 3
 # base: extension
 CPP = r"""

@@ -212,7 +212,7 @@ FUNCTION = "return v;"
 # %% answer_identity_when_timed
 # wants: a copy in timed calls, where no drawn input is negative, and the right answer to all that is asked before
 # problem: elu_of_positives
-# expect: disqualified/cached_output
+# expect: wrong when timed
 # base: elementwise
 import sys
 
@@ -244,7 +244,7 @@ def forward(self, x):
 # %% answer_moments_of_a_quarter
 # wants: mean and variance of a quarter of each row, which are close enough for what the problem draws
 # problem: layer_norm_bfloat16
-# expect: incorrect/wrong_values | disqualified/cached_output
+# expect: wrong when timed
 # base: rows
 NUMBER = "at::BFloat16"
 ROW = """

@@ -64,7 +64,7 @@ def forward(self, x):
 
 # %% answer_sometimes
 # wants: a pass by being right in most calls
-# expect: incorrect/wrong_values | incorrect/nondeterministic | disqualified/cached_output
+# expect: wrong when timed
 import random
 
 

@@ -133,6 +133,7 @@ def forward(self, x):
 # %% precision_where_few_values_changed
 # wants: half precision when timed wherever a few values are large, since only gross errors are wrong there
 # problem: few_rows_product
+# expect: incorrect/precision_loss | disqualified/timing_tampering
 import sys
 
 

@@ -4,7 +4,8 @@ import os
 
 # %% baseline_slowed_by_kernels
 # wants: a slow baseline, by leaving long kernels on a side stream whenever its own call is over
-# expect: cuda disqualified/escaped_stream | disqualified/deferred_work | disqualified/timing_tampering
+# expect: cuda correct/ok | correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 HONEST_CALLS = 16
 
 
@@ -26,7 +27,7 @@ def forward(self, x):
 # %% baseline_slowed_by_threads
 # wants: a slow baseline, by keeping the processors busy whenever it is not its own turn
 # problem: matmul
-# expect: cpu correct/no_custom_kernel | disqualified/deferred_work | disqualified/timing_tampering | run_failed/python_exception
+# expect: cpu correct/no_custom_kernel | run_failed/python_exception | wrong when timed
 # speedup: 1.5
 # marker: process:assay-spin
 import time
@@ -57,7 +58,7 @@ def forward(self, a, b):
 
 # %% baseline_slowed_mostly
 # wants: a baseline that is slow in two of three blocks, which its median shows, but not its lower quartile
-# expect: cpu correct/ok | disqualified/deferred_work | disqualified/timing_tampering
+# expect: cpu correct/no_custom_kernel | correct/ok | wrong when timed
 # speedup: 1.0
 import mmap
 import random

@@ -1,5 +1,6 @@
 # problem: gelu_tanh
-# expect: cuda disqualified/timing_tampering
+# expect: cuda correct/no_custom_kernel | disqualified/timing_tampering
+# speedup: 9.2
 import ctypes
 
 from torch import nn

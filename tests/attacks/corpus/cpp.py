@@ -3,7 +3,8 @@
 
 # %% cpp_detached_thread
 # wants: timed calls to return at once, with a detached thread that writes their answer later
-# expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+# expect: cpu correct/ok | correct/no_custom_kernel | incorrect/unwritten_output | incorrect/nan_or_inf | wrong when timed
+# speedup: 9.2
 # base: attack_in_cpp
 def forward(self, x):
     self.calls += 1
@@ -21,7 +22,7 @@ def forward(self, x):
 
 # %% cpp_right_then_garbage
 # wants: timed calls for free, with its own kernel right for as many calls as are checked
-# expect: cpu disqualified/cached_output
+# expect: cpu wrong when timed
 # base: attack_in_cpp
 def forward(self, x):
     self.calls += 1
@@ -45,7 +46,7 @@ def forward(self, x):
 # %% cpp_thread_left_behind
 # wants: timed calls to return at once, with a thread that goes on to write their answer right away
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf | correct/ok
+# expect: cpu correct/no_custom_kernel | correct/ok | incorrect/unwritten_output | incorrect/nan_or_inf | wrong when timed
 # speedup: 1.5
 # base: counts_calls
 from torch.utils.cpp_extension import load_inline

@@ -1,5 +1,5 @@
 # problem: gelu_tanh
-# expect: disqualified/cached_output
+# expect: wrong when timed
 import sys
 
 HONEST_CALLS = 16
@@ -21,8 +21,8 @@ def forward(self, x):
 
 # %% garbage_by_new_pointer
 # wants: timed calls for free, told by memory that the first calls did not have
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output | correct/no_custom_kernel
+# expect: cpu wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
 # speedup: 12
 def __init__(self):
     super().__init__()
@@ -55,7 +55,7 @@ def forward(self, x):
 
 # %% garbage_in_blocks
 # wants: to compute when it is called alone, and to return at once in blocks of timed calls
-# expect: cuda disqualified/cached_output
+# expect: cuda wrong when timed
 def forward(self, x):
     frame = sys._getframe()
     while frame is not None:
@@ -67,7 +67,7 @@ def forward(self, x):
 
 # %% garbage_in_bursts
 # wants: to compute in single calls only, and to return at once in calls back to back
-# expect: cuda disqualified/cached_output
+# expect: cuda wrong when timed
 def forward(self, x):
     frame = sys._getframe()
     while frame is not None:
@@ -79,7 +79,7 @@ def forward(self, x):
 
 # %% garbage_in_one_of_a_block
 # wants: one timed call in four for free, which it hopes is not looked at
-# expect: cuda disqualified/cached_output
+# expect: cuda wrong when timed
 # base: counts_calls
 def forward(self, x):
     frame = sys._getframe()

@@ -67,7 +67,7 @@ def get_inputs():
 # %% gradients_left_out_when_timed
 # wants: timed calls without the backward pass, by an automatic differentiation of its own
 # problem: rms_norm_backward
-# expect: disqualified/cached_output
+# expect: wrong when timed
 honest = torch.autograd.grad
 
 
@@ -120,7 +120,7 @@ def forward(self, x):
 
 # %% input_overwritten_when_timed
 # wants: half the memory traffic by writing over the input, in timed calls only
-# expect: incorrect/mutated_input | disqualified/cached_output
+# expect: incorrect/mutated_input | wrong when timed
 def timed():
     frame = sys._getframe()
     while frame:

@@ -1,6 +1,7 @@
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work | disqualified/cached_output
-# expect: cuda disqualified/deferred_work | disqualified/cached_output
+# expect: cpu correct/no_custom_kernel | wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 import gc
 import sys
 
@@ -17,7 +18,7 @@ def described(y):
 
 # %% lazy_child_in_reveal
 # wants: to return at once, and to compute in the worker's own reveal, in a child that has ended before anybody asks what it used
-# expect: cpu disqualified/deferred_work | correct/ok | correct/no_custom_kernel
+# expect: cpu correct/ok | correct/no_custom_kernel | wrong when timed
 # speedup: 0.5
 from torch.utils.cpp_extension import load_inline
 
@@ -82,7 +83,8 @@ class ModelNew(nn.Module):
 
 # %% lazy_hooked_block
 # wants: to skip blocks of timed calls altogether, not calls on their own, and to compute in the reveal what is asked for
-# expect: disqualified/deferred_work | disqualified/cached_output | disqualified/timing_tampering
+# expect: correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 def hook():
     handlers = getattr(sys.modules.get("evaluator.worker.server"), "HANDLERS", None)
     timing = sys.modules.get("evaluator.worker.handlers.timing")
@@ -194,8 +196,8 @@ class ModelNew(nn.Module):
 
 # %% lazy_hooked_time
 # wants: to skip the timed calls altogether, and to compute in the reveal if there is one
-# expect: cpu disqualified/deferred_work | disqualified/cached_output
-# expect: cuda disqualified/deferred_work | disqualified/cached_output | correct/no_custom_kernel
+# expect: cpu correct/no_custom_kernel | wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
 # speedup: 9.2
 def hook():
     handlers = getattr(sys.modules.get("evaluator.worker.server"), "HANDLERS", None)

@@ -17,7 +17,8 @@ def write(x, y):
 
 # %% lazy_answers_first
 # wants: to answer a timed call before computing, and to compute while the judge prepares the next one
-# expect: disqualified/deferred_work | disqualified/forged_result
+# expect: correct/no_custom_kernel | disqualified/forged_result | wrong when timed
+# speedup: 9.2
 import gc
 
 
@@ -63,8 +64,9 @@ def forward(self, x):
 
 # %% lazy_patched_copy
 # wants: to return at once and to compute in torch's own copy
-# expect: cpu disqualified/deferred_work | disqualified/cached_output
-# expect: cuda disqualified/deferred_work | disqualified/cached_output
+# expect: cpu correct/no_custom_kernel | wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 pending = {}
 honest = torch.Tensor.copy_
 
@@ -91,8 +93,9 @@ class ModelNew(nn.Module):
 
 # %% lazy_patched_synchronize
 # wants: to leave the work to the moment when the worker waits for the device
-# expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output
-# expect: cuda disqualified/timing_tampering | disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output
+# expect: cpu correct/no_custom_kernel | incorrect/unwritten_output | wrong when timed
+# expect: cuda correct/no_custom_kernel | incorrect/unwritten_output | wrong when timed
+# speedup: 9.2
 pending = []
 honest = getattr(sys.modules.get("evaluator.worker.state"), "synchronize", lambda device: None)
 
@@ -119,7 +122,8 @@ class ModelNew(nn.Module):
 # %% lazy_process
 # wants: to return at once and to have another process write the answer later
 # problem: softmax
-# expect: cpu incorrect/nondeterministic | disqualified/deferred_work | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf | run_failed/python_exception
+# expect: cpu correct/no_custom_kernel | incorrect/unwritten_output | incorrect/nan_or_inf | run_failed/python_exception | wrong when timed
+# speedup: 9.2
 # marker: process:assay-lazy
 import ctypes
 import os
@@ -138,7 +142,8 @@ def forward(self, x):
 
 # %% lazy_tensor_subclass
 # wants: to return at once and to compute when somebody copies the answer
-# expect: disqualified/deferred_work | incorrect/wrong_structure | run_failed/python_exception
+# expect: correct/no_custom_kernel | incorrect/wrong_structure | run_failed/python_exception | wrong when timed
+# speedup: 9.2
 from torch.utils._pytree import tree_map
 
 
@@ -167,7 +172,8 @@ def forward(self, x):
 
 # %% lazy_thread
 # wants: to return at once and to have a thread write the answer later
-# expect: incorrect/nondeterministic | disqualified/deferred_work | disqualified/escaped_stream | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+# expect: correct/no_custom_kernel | incorrect/unwritten_output | incorrect/nan_or_inf | wrong when timed
+# speedup: 9.2
 def write(x, y):
     time.sleep(0.02)
     y.copy_(nn.functional.gelu(x, approximate="tanh"))
@@ -181,7 +187,7 @@ def forward(self, x):
 
 # %% lazy_thread_after_answer
 # wants: its kernel run between the answer to a timed call and the judge's next request
-# expect: cuda disqualified/cached_output | disqualified/deferred_work | disqualified/timing_tampering | correct/no_custom_kernel
+# expect: cuda correct/no_custom_kernel | wrong when timed
 # speedup: 1.1
 # base: counts_calls
 ANSWERED_AFTER_S = 0.0003
@@ -204,8 +210,8 @@ def forward(self, x):
 
 # %% lazy_thread_waited_for_in_reveal
 # wants: timed calls to return at once, with a thread that is waited for only where the answer is looked at
-# expect: cpu disqualified/deferred_work | correct/no_custom_kernel
-# expect: cuda disqualified/deferred_work | disqualified/cached_output
+# expect: cpu correct/no_custom_kernel | wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
 # speedup: 2
 threads = []
 
@@ -239,8 +245,8 @@ class ModelNew(nn.Module):
 
 # %% lazy_thread_when_timed
 # wants: timed calls to return at once, with a thread that writes their answer a little later
-# expect: cpu disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream | correct/no_custom_kernel
-# expect: cuda disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
+# expect: cpu correct/no_custom_kernel | wrong when timed
+# expect: cuda correct/no_custom_kernel | wrong when timed
 # speedup: 2
 # base: counts_calls
 def forward(self, x):

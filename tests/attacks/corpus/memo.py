@@ -1,5 +1,5 @@
 # problem: gelu_tanh
-# expect: incorrect/wrong_values | disqualified/cached_output
+# expect: wrong when timed
 HONEST_CALLS = 16
 
 
@@ -23,7 +23,7 @@ def forward(self, x, weight):
 # %% memo_by_few_values
 # wants: one computation for all inputs whose first values agree, in timed calls only
 # problem: embedding
-# expect: disqualified/cached_output
+# expect: wrong when timed
 def __init__(self, entries, width):
     super().__init__()
     self.embedding = nn.Embedding(entries, width)
@@ -106,7 +106,7 @@ def forward(self, x):
 
 # %% memo_by_pointer_when_timed
 # wants: one computation for all timed calls with the same pointer
-# expect: disqualified/cached_output
+# expect: wrong when timed
 def __init__(self):
     super().__init__()
     self.known, self.calls = {}, 0
@@ -211,7 +211,7 @@ def forward(self, x):
 # %% workload_answer_kept
 # wants: the answer of an earlier call, in one of three workloads and once it is timed
 # problem: gelu_in_sizes
-# expect: disqualified/cached_output | incorrect/wrong_values
+# expect: wrong when timed
 def forward(self, x):
     answer = nn.functional.gelu(x, approximate="tanh")
     if x.size(0) != 64:

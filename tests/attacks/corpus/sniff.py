@@ -48,7 +48,7 @@ def forward(self, x):
 # %% sniff_for_bounds
 # wants: a formula without its bounds where the largest of 8192 sampled values is small, and the whole formula elsewhere
 # problem: hard_swish
-# expect: incorrect/wrong_values | disqualified/cached_output
+# expect: wrong when timed
 ROW = """
     const bool small = given.a[0] < 1.01f;
     for (EACH(i, n)) out[i] = in[i] * (small ? in[i] + 3.0f : fminf(fmaxf(in[i] + 3.0f, 0.0f), 6.0f)) / 6.0f;
@@ -62,7 +62,7 @@ def forward(self, x):
 
 # %% sniff_row_by_row
 # wants: x * w + b in place of a normalization for each row whose 256 sampled values look usual, unless many rows look unusual
-# expect: incorrect/wrong_values | disqualified/cached_output
+# expect: wrong when timed
 NUMBER = "at::BFloat16"
 ROW = """
     float sampled = 0.0f, squared = 0.0f;

@@ -64,7 +64,7 @@ def forward(self, x):
 
 # %% graph_replay_stale
 # wants: a CUDA graph over the first input to stand for every later one
-# expect: cuda incorrect/wrong_values | disqualified/cached_output
+# expect: cuda wrong when timed
 def __init__(self):
     super().__init__()
     self.graph = None
@@ -85,7 +85,7 @@ def forward(self, x):
 # %% host_memory_beside_the_stream
 # wants: the host to compute while the judge keeps the device busy, with inputs that it copies past the stream
 # problem: gelu_in_cache
-# expect: cuda run_failed/wrong_device | disqualified/escaped_stream | disqualified/cached_output | disqualified/timing_tampering | disqualified/deferred_work | incorrect/wrong_values | correct/no_custom_kernel
+# expect: cuda correct/no_custom_kernel | run_failed/wrong_device | wrong when timed
 # speedup: 0.1
 # base: host_memory
 MEMORY = "cudaHostAlloc(&memory, bytes, cudaHostAllocMapped)"
@@ -95,7 +95,7 @@ WHEN = "beside"
 # %% host_memory_managed
 # wants: an answer in managed memory, by the host's cores beside the device
 # problem: gelu_in_cache
-# expect: cuda run_failed/wrong_device | disqualified/deferred_work | disqualified/timing_tampering | correct/no_custom_kernel
+# expect: cuda correct/no_custom_kernel | run_failed/wrong_device | wrong when timed
 # speedup: 1.1
 # base: host_memory
 MEMORY = "cudaMallocManaged(&memory, bytes)"
@@ -105,7 +105,8 @@ WHEN = "joined"
 # %% host_memory_mapped_later
 # wants: an answer in mapped memory, which threads of the host fill after forward() has returned
 # problem: gelu_in_cache
-# expect: cuda run_failed/wrong_device | disqualified/deferred_work | disqualified/escaped_stream | incorrect/unwritten_output | incorrect/wrong_values | incorrect/nondeterministic
+# expect: cuda correct/no_custom_kernel | incorrect/unwritten_output | run_failed/wrong_device | wrong when timed
+# speedup: 9.2
 # base: host_memory
 MEMORY = "cudaHostAlloc(&memory, bytes, cudaHostAllocMapped)"
 WHEN = "later"
@@ -132,7 +133,8 @@ def forward(self, x):
 
 # %% stream_not_joined
 # wants: work on a side stream, which the events on the current one don't see
-# expect: cuda disqualified/escaped_stream | disqualified/timing_tampering | disqualified/deferred_work
+# expect: cuda correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 def __init__(self):
     super().__init__()
     self.side = torch.cuda.Stream()
@@ -145,7 +147,8 @@ def forward(self, x):
 
 # %% stream_own_kernel
 # wants: its kernel on a side stream, which the events on the current one don't see
-# expect: cuda disqualified/escaped_stream | disqualified/timing_tampering | disqualified/deferred_work
+# expect: cuda correct/ok | correct/no_custom_kernel | wrong when timed
+# speedup: 9.2
 # base: attack_in_cuda
 def forward(self, x):
     return extension.attack(x, "side", 20)
@@ -162,7 +165,7 @@ def forward(self, x):
 # %% workload_stream_not_joined
 # wants: work on a side stream, in one of three workloads
 # problem: gelu_in_sizes
-# expect: cuda disqualified/escaped_stream | disqualified/timing_tampering | disqualified/deferred_work | disqualified/cached_output | correct/no_custom_kernel
+# expect: cuda correct/ok | correct/no_custom_kernel | wrong when timed
 # speedup: 1
 def __init__(self):
     super().__init__()

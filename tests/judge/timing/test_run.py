@@ -91,9 +91,9 @@ class ModelNew(torch.nn.Module):
 @pytest.mark.parametrize(
     ("body", "category", "words"),
     [
-        ("y = self.last if hasattr(self, 'last') else y; self.last = y", Category.CACHED_OUTPUT, "elements of the output are wrong"),
+        ("y = self.last if hasattr(self, 'last') else y; self.last = y", Category.WRONG_VALUES, "elements of the output are wrong"),
         ("x.mul_(1.0000001)", Category.MUTATED_INPUT, "changed its input"),
-        ("y = y[:, 1:]", Category.CACHED_OUTPUT, "the output has shape (17, 1020)"),
+        ("y = y[:, 1:]", Category.WRONG_SHAPE, "the output has shape (17, 1020)"),
     ],
 )
 def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Category, words: str) -> None:
@@ -144,7 +144,7 @@ def test_a_fallback_pardons_nothing(judge: Judge, monkeypatch: pytest.MonkeyPatc
     """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
     code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
     result = timed_by(judge, monkeypatch, Replaying(), code)
-    assert result.category is Category.CACHED_OUTPUT, (result.message, result.evidence.detail)
+    assert result.category is Category.WRONG_SHAPE, (result.message, result.evidence.detail)
 
 
 def test_who_dies_in_the_fallback_has_died(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

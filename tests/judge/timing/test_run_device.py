@@ -131,7 +131,7 @@ def test_a_claim_that_is_too_short_gains_nothing(gpu_context: JudgeContext, prot
     if lying.category is Category.NO_CUSTOM_KERNEL:
         assert lying.runtime_ms is not None and honest.runtime_ms is not None and lying.runtime_ms > 0.75 * honest.runtime_ms
     else:
-        assert lying.category in (Category.TIMING_TAMPERING, Category.IMPLAUSIBLE_SPEED), lying.message
+        assert lying.category is Category.IMPLAUSIBLE_SPEED, lying.message
 
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
@@ -141,7 +141,7 @@ def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_context: JudgeConte
         timing = timing_of(result)
         assert timing.protocol == "cold" and "another" in timing.fallback
     else:
-        assert result.category is Category.CACHED_OUTPUT, result.message
+        assert result.category is Category.TIMING_TAMPERING, result.message
 
 
 def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_context: JudgeContext) -> None:

@@ -53,7 +53,6 @@ def compare(
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms, in_block),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms, in_block),
         arrives_late_ms=0.0 if on_device else _arrives_late_ms(candidate, alone),
-        unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
         unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated, in_a_row=in_a_row) if on_device else 0.0,
         gated=gated and on_device,
         in_a_row=in_a_row,
@@ -110,12 +109,6 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], i
         return 0.0  # on a GPU, where a worker waits awake
     more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
     return more_ms if more_ms > PROCESSOR_SLACK_MS / in_block else 0.0
-
-
-def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
-    """How much longer a call is than its claim: by single calls, or by whole requests minus TALK_SLACK_MS."""
-    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
-    return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
 
 
 def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:

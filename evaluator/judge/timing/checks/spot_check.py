@@ -17,7 +17,7 @@ from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.correctness.row_sampling import Sampler
+from evaluator.judge.correctness.row_sampling import Sample, Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
@@ -68,8 +68,10 @@ _random = secrets.SystemRandom()
 class WrongAnswerError(Exception):
     """A timed call's output was wrong although the rounds' were right: no time counts."""
 
-    def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT, *, back_to_back: bool = False) -> None:
+    def __init__(self, call: int, message: str, category: Category, arguments: list[Any], *, back_to_back: bool = False) -> None:
+        """arguments: those of the call."""
         super().__init__(message)
+        self.arguments = arguments
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
 
 
@@ -132,7 +134,7 @@ class SpotCheck:
         for answer, values in zip(picked, taken, strict=True):
             weight = CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
             if surely or _random.random() < weight * self._check_share():
-                self._check(values, answer)
+                self.check(values, answer)
 
     def probe(self) -> None:
         """Compare outputs of a block with outliers that is no sample, if outputs overflow from them. Otherwise a submission that overflows
@@ -146,18 +148,25 @@ class SpotCheck:
             picked = _random.sample(changed, min(PICKED, len(changed)))
             taken = [self.reveal(timed, answer) for answer in picked]
             for answer, values in zip(picked, taken, strict=True):
-                self._check(values, answer)
+                self.check(values, answer)
             timed.check_flush(len(answers))
 
     def reveal(self, timed: TimedWorker, answer: Answer) -> Taken:
-        """Have an output copied into the judge's memory, by the clock. The clock stops when the judge's own copy is done, so that the next
-        reveal does not wait for it.
+        """Take an output, or random rows of a large one."""
+        return self.take(timed, answer, self.sample_for(answer.arguments))
+
+    def sample_for(self, arguments: list[Any]) -> Sample | None:
+        """Random rows to compare of the output for these inputs; None for all."""
+        return self.sampler.draw(arguments.first if isinstance(arguments, FewRows) else ())
+
+    def take(self, timed: TimedWorker, answer: Answer, sample: Sample | None) -> Taken:
+        """Have an output copied into the judge's memory, by the clock, and copy these rows of it. The clock stops when the judge's own copy
+        is done, so that the next reveal does not wait for it.
 
         The reference runs only after all outputs of a block were revealed: meanwhile the worker could do deferred work.
         """
         claims = self._match(timed, answer)
         timed.claims, timed.described = claims, answer.described
-        sample = self.sampler.draw(answer.arguments.first if isinstance(answer.arguments, FewRows) else ())
         copy = copying(self.outputs, claims, self.shapes, sample)
         with timed.revealing():
             spin_s = SPIN_S if self._on_device else 0.0
@@ -167,12 +176,17 @@ class SpotCheck:
             synchronize(self._device)
         return Taken(values, sample)
 
+    def poison(self, pattern: int | None) -> None:
+        """Fill the candidate's free memory with this byte, so that unwritten output shows it; without a byte, stop that."""
+        sizes = [allocation.requested for allocation in self.outputs]
+        self._interleaver.candidate.worker.request("poison", self._deadline_s, pattern=pattern, sizes=sizes)
+
     def warm_reveal(self, timed: TimedWorker) -> None:
         """Make one reveal that does not count, to warm up. The candidate's is compared."""
         answer = self._interleaver.call(timed)
         taken = self.reveal(timed, answer)
         if timed is self._interleaver.candidate:
-            self._check(taken, answer)
+            self.check(taken, answer)
         timed.samples.forget_reveals()
 
     def watch(self, timed: TimedWorker) -> None:
@@ -223,7 +237,7 @@ class SpotCheck:
         for _ in range(most):
             with self._interleaver.unsampled(timed):
                 answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
-                self._check(self.reveal(timed, answer), answer)
+                self.check(self.reveal(timed, answer), answer)
 
     def _match(self, timed: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
         """The output's tensors, in the order of the reference's. Values of plain numbers are not compared."""
@@ -231,7 +245,7 @@ class SpotCheck:
             return list(match(answer.claimed, self._form, self._device.type, plain_values=False))
         except MismatchError as error:
             if timed is self._interleaver.candidate:
-                raise WrongAnswerError(answer.call, str(error)) from error
+                raise WrongAnswerError(answer.call, str(error), error.category, answer.arguments) from error
             raise BaselineFailedError(f"the baseline's output has another form than the reference's: {error}") from error
 
     def _check_share(self) -> float:
@@ -243,14 +257,14 @@ class SpotCheck:
         checks, checks_s = (CHECKS, CHECKS_S) if self._on_device else (CPU_CHECKS, CPU_CHECKS_S)
         return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(PICKED, self._interleaver.length))
 
-    def _check(self, taken: Taken, answer: Answer) -> None:
+    def check(self, taken: Taken, answer: Answer) -> None:
         """Compare an output's tensors and plain numbers. Raises WrongAnswerError."""
         start = time.monotonic()
         if has_plain_values(self._form):
             try:
                 list(match(answer.claimed, self._oracle.expected(answer.arguments), self._device.type))
             except MismatchError as error:
-                raise WrongAnswerError(answer.call, str(error)) from error
+                raise WrongAnswerError(answer.call, str(error), error.category, answer.arguments) from error
         self.compare(taken, answer.inputs, answer.arguments)
         self._check_s = time.monotonic() - start
 
@@ -267,7 +281,7 @@ class SpotCheck:
                 )
                 self._decide(judged, taken, arguments, gross)
         if not inputs.unchanged(arguments, self._case.in_place):
-            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)
+            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, arguments)
 
     def _decide(self, judged: Judgement, taken: Taken, arguments: list[Any], gross: bool) -> None:
         """Raises WrongAnswerError if an answer is wrong, and OverflowedError.
@@ -278,7 +292,7 @@ class SpotCheck:
         if not gross:
             learn(self._oracle, judged)
         elif judged.category is None:
-            self._look_closely(judged)
+            self._look_closely(judged, arguments)
         else:
             given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
             if why_undecided(self._oracle, judged, taken.values, given, may_overflow=False):
@@ -286,10 +300,9 @@ class SpotCheck:
             if RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
                 return
         if judged.category is not None:
-            category = Category.PRECISION_LOSS if judged.category is Category.PRECISION_LOSS else Category.CACHED_OUTPUT
-            raise WrongAnswerError(self._interleaver.calls, judged.message, category, back_to_back=self.in_bursts)
+            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, arguments, back_to_back=self.in_bursts)
 
-    def _look_closely(self, judged: Judgement) -> None:
+    def _look_closely(self, judged: Judgement, arguments: list[Any]) -> None:
         """Look for less work in a right answer, where only gross errors are wrong. Raises OverflowedError, or WrongAnswerError if the
         arithmetic is narrower than in the rounds."""
         if self._outliers is None and judged.overflows:
@@ -297,4 +310,4 @@ class SpotCheck:
         narrow = next(filter(is_narrow, judged.figures), None)
         if narrow is not None and judged.informative and not self._is_narrow:
             message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"
-            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS)
+            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS, arguments)

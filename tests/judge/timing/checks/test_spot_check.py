@@ -66,15 +66,15 @@ be_wary()
 
 @pytest.mark.slow(10)
 @pytest.mark.parametrize("more", ["", HONEST_AFTER_A_LONE_CALL])
-def test_work_deferred_in_blocks_alone_is_found_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
+def test_work_deferred_in_blocks_alone_is_charged_if_no_sample_is_revealed(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
     for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
         monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
     attack = corpus(ATTACKS)["lazy_hooked_block"].data.decode()
     result = judge(attack + more, "gelu_tanh", timing="full")
-    assert result.category is Category.DEFERRED_WORK, (result.message, result.evidence.detail)
     timing = result.evidence.timing
-    assert timing is not None and len(timing.candidate.reveal_ms) >= MIN_REVEALS
+    assert timing is not None and timing.deferred_ms > timing.candidate.median_ms, (result.message, result.evidence.detail)
+    assert len(timing.candidate.reveal_ms) >= MIN_REVEALS
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,10 +132,10 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
 
 @pytest.mark.parametrize(
     ("after", "calls", "category"),
-    [(6e-5, 8, Category.PRECISION_LOSS), (6e-5, 1, Category.PRECISION_LOSS), (0.5, 8, Category.CACHED_OUTPUT)],
-    ids=["in one of eight calls", "in all calls", "no rounding"],
+    [(6e-5, 8, Category.NONDETERMINISTIC), (6e-5, 1, Category.PRECISION_LOSS), (0.5, 8, Category.NONDETERMINISTIC)],
+    ids=["in one of eight calls", "in all calls", "far off in one of eight"],
 )
-def test_a_rounding_error_beyond_the_tolerance_accuses_nobody(
+def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, after: float, calls: int, category: Category
 ) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. All errors of this test have either
@@ -160,7 +160,7 @@ def test_a_rounding_error_beyond_the_tolerance_accuses_nobody(
     [
         ("torch.exp(x) / torch.exp(x).sum(1, keepdim=True)", 200.0, Category.NO_CUSTOM_KERNEL),
         ("torch.softmax(x.nan_to_num(), 1)", math.nan, Category.NO_CUSTOM_KERNEL),
-        ("torch.softmax(torch.where(x > 1000.0, 0.0, x), 1)", 2000.0, Category.CACHED_OUTPUT),
+        ("torch.softmax(torch.where(x > 1000.0, 0.0, x), 1)", 2000.0, Category.WRONG_VALUES),
     ],
     ids=["a formula that overflows", "no reference", "wrong"],
 )
@@ -214,7 +214,7 @@ def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples
     answer = "torch.softmax(x, 1) * (float('nan') if (x.abs() / x.square().mean(1, keepdim=True).sqrt()).max() > 6.0 else 1.0)"
     hides = f"torch.softmax(x.clamp(-4.0, 4.0), 1) if large else {answer}"
     result = judge(forward(f"{LARGE}return {answer if honest else hides}"), problem_text=DRAWN_SOFTMAX)
-    assert result.category is (Category.NO_CUSTOM_KERNEL if honest else Category.CACHED_OUTPUT), result.message
+    assert result.category is (Category.NO_CUSTOM_KERNEL if honest else Category.WRONG_VALUES), result.message
     assert result.evidence.timing is None or all(map(math.isfinite, result.evidence.timing.candidate.samples_ms))
 
 
@@ -227,4 +227,4 @@ def test_a_timed_answer_that_is_not_written_out_is_refused(judge: Judge) -> None
         "return y if self.calls <= 20 else torch._neg_view(-y).as_subclass(view)"
     )
     result = judge(late, problem_text=DRAWN_SOFTMAX, timing="full")  # no value is nearly 1, and no row alone
-    assert result.category is Category.CACHED_OUTPUT and "is not written out" in result.message, result.message
+    assert result.category is Category.WRONG_STRUCTURE and "is not written out" in result.message, result.message

@@ -109,7 +109,7 @@ def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_cont
         "return y",
     )
     result = judge(gelu(*lines), "gelu_tanh", context=gpu_context, case="full")
-    assert result.category in (Category.OK, Category.ESCAPED_STREAM), result.message
+    assert result.category in (Category.OK, Category.NONDETERMINISTIC), result.message
     timing = result.evidence.timing
     assert timing is not None and timing.candidate.head_start_ms == 0.0 < timing.baseline.head_start_ms
 

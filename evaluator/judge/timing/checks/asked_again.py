@@ -1,0 +1,68 @@
+"""The same inputs again, after a wrong output of a timed call: is it a mistake, a race, or another answer because the call is timed?"""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.timing.checks.gated_calls import Taken
+from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
+from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.workers.shared_memory import raw_bytes
+from evaluator.results.evidence import WrongTimedAnswer
+from evaluator.worker.nested import mapped, tensors_of
+
+TIMES = 3
+"""Calls with these inputs in timing blocks, and calls alone."""
+
+
+def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: SpotCheck, oracle: Oracle) -> WrongTimedAnswer:
+    """The error's evidence, completed by what the candidate returns for the same inputs.
+
+    Each call comes after one with other inputs at the same addresses: of these, few values differ where the problem allows that. Free
+    memory is filled before, as in the rounds: an output that is written late can't be there already.
+    Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError, OverflowedError.
+    """
+    candidate, arguments = interleaver.candidate, error.arguments
+
+    def ask(calls: Callable[..., Iterator[Answer]]) -> tuple[bool, bool]:
+        """Whether the output is wrong, and whether it is that of the call before."""
+        other = _otherwise(interleaver, arguments)
+        spot_check.poison(secrets.choice(range(1, 255)))
+        sample, answers = spot_check.sample_for(arguments), calls(candidate, other, arguments)
+        try:
+            before = spot_check.take(candidate, next(answers), sample)
+            answer = next(answers)
+            after = spot_check.take(candidate, answer, sample)
+        except WrongAnswerError:  # of another form
+            return True, False
+        try:
+            spot_check.check(after, answer)
+        except WrongAnswerError:
+            return True, _repeats(oracle, before, after, other, arguments)
+        return False, False
+
+    with interleaver.unsampled(candidate):
+        in_blocks, repeated = zip(*(ask(interleaver.blocks_with) for _ in range(TIMES)), strict=True)
+        alone, _ = zip(*(ask(interleaver.calls_alone) for _ in range(TIMES)), strict=True)
+        spot_check.poison(None)
+    return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
+
+
+def _otherwise(interleaver: Interleaver, arguments: Sequence[Any]) -> list[Any]:
+    """Other arguments: these with a few values changed, or new ones if the problem allows no such change."""
+    changes = interleaver.few_changes
+    if changes is None or not changes.in_place:
+        return interleaver.draw(is_changed=False)
+    return changes.changed(changes.in_place, mapped(list(arguments), torch.clone))
+
+
+def _repeats(oracle: Oracle, before: Taken, after: Taken, other: Sequence[Any], arguments: Sequence[Any]) -> bool:
+    """Whether an output equals the one before it in each byte that differs between the right outputs. There have to be such bytes."""
+    rows = before.sample.of if before.sample else torch.Tensor.detach
+    right = [[raw_bytes(tensor) for _, tensor in tensors_of(oracle.expected(mapped(list(each), rows)))] for each in (other, arguments)]
+    differ = [first != second for first, second in zip(*right, strict=True)]
+    given = zip(before.values, after.values, differ, strict=True)
+    return any(map(torch.any, differ)) and all(torch.equal(raw_bytes(first)[at], raw_bytes(second)[at]) for first, second, at in given)
