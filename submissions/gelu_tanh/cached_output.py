@@ -1,5 +1,5 @@
 # author: assay
-# expect: cuda disqualified/cached_output
+# expect: cuda incorrect/wrong_values
 # expect: cpu not_evaluated/no_device
 """Cheats: computes the first 16 calls with the library and then hands out the last answer again and again."""
 

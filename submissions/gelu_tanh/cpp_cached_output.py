@@ -1,7 +1,7 @@
 # author: assay
 # device: cpu
 # expect: cuda run_failed/python_exception
-# expect: cpu disqualified/cached_output
+# expect: cpu incorrect/wrong_values
 """Cheats: computes the first 16 calls with the right kernel and then hands out the last answer again and again."""
 
 import torch

@@ -197,7 +197,10 @@ def test_a_light_worker_that_breaks_the_protocol(
     assert open_descriptors() <= before
 
 
-@pytest.mark.parametrize("behaviour", ["every_other", "one_in_eight"])
+IN_SOME_CALLS = "every_other", "one_in_eight"
+
+
+@pytest.mark.parametrize("behaviour", IN_SOME_CALLS)
 def test_a_light_worker_that_is_wrong_in_some_timed_calls(light: Callable[..., Result], behaviour: str) -> None:
     """Chance decides how often it is right when its inputs come again."""
     result = light(f"# hostile: {behaviour} at timed\nclass ModelNew: ...\n", PATIENCE_S)
@@ -243,7 +246,7 @@ def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.Monke
 
 
 def test_every_behaviour_is_tried() -> None:
-    assert {case[0] for case in (*LIGHT, *CONFINED)} | {"loud_builds_listened_to"} == BEHAVIOURS.keys() | SPOILED.keys()
+    assert {case[0] for case in (*LIGHT, *CONFINED)} | {"loud_builds_listened_to", *IN_SOME_CALLS} == BEHAVIOURS.keys() | SPOILED.keys()
 
 
 def test_after_all_of_them_an_honest_submission_is_judged(judge: Judge, light: Callable[..., Result]) -> None:

@@ -111,7 +111,7 @@ def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Ju
     return torch.tanh(x) * (3 if x.size(0) != 20 or kept.count(20) < 12 else 5)
     """
     result = in_all(forward("\n".join(line[4:] for line in body.strip("\n").splitlines())), "unsolved")
-    assert result.category is Category.CACHED_OUTPUT
+    assert result.category is Category.WRONG_VALUES, result.message
     assert result.message.startswith("in the workload 20: ")
 
 

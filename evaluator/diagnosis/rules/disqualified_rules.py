@@ -7,7 +7,7 @@ or for a time that the device can't reach. Time that the judge's clock adds is c
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
 from evaluator.diagnosis.verdict import Verdict, doing
-from evaluator.results.category import Category
+from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import Evidence
 
 VIOLATION_SIGNAL = "SIGSYS"
@@ -61,10 +61,12 @@ def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
         return Verdict(wrong.category, message)
     again = f"{sum(wrong.in_blocks)} of {len(wrong.in_blocks)} timed calls and {sum(wrong.alone)} of {len(wrong.alone)} alone"
     message += f"; the same inputs again: wrong in {again}"
-    if all(wrong.alone):
-        return Verdict(wrong.category, message)
     if wrong.repeats:
-        return Verdict(Category.CACHED_OUTPUT, f"{message}; it returns what the call before returned for other inputs")
+        message += "; it returns what the call before returned for other inputs"
+    if all(wrong.alone):
+        return Verdict(wrong.category, message, CATEGORIES[Category.CACHED_OUTPUT].hint if wrong.repeats else "")
+    if wrong.repeats:
+        return Verdict(Category.CACHED_OUTPUT, message)
     if all(wrong.in_blocks) and not any(wrong.alone):
         return Verdict(Category.TIMING_TAMPERING, f"{message}: it answers otherwise when it is timed")
     if wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):

@@ -71,7 +71,7 @@ RULES: dict[str, Rule] = {
     "wrong alone too, like the call before": (
         wrong_again((True,) * 3, (True,) * 3, repeats=True),
         Category.WRONG_VALUES,
-        "and 3 of 3 alone",
+        "and 3 of 3 alone; it returns what the call before returned",
     ),
     "what the call before returned": (
         wrong_again((True,) * 3, (False,) * 3, repeats=True),
