@@ -92,7 +92,7 @@ class WrongTimedAnswer(Record):
     in_blocks: tuple[bool, ...] = ()
     """For each further call with the same inputs in a timing block: whether it was wrong too. Empty in older records."""
     alone: tuple[bool, ...] = ()
-    """The same for calls that were not timed."""
+    """For each further call with these inputs that was not timed: whether it was wrong."""
     repeats: bool = False
     """Whether each output in a block was that of the call before, which had other inputs at the same addresses."""
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.results.category import Category
-from evaluator.results.evidence import ConditionsEvidence, ShapeEvidence, TimingEvidence
+from evaluator.diagnosis import diagnose
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.evidence import ConditionsEvidence, Evidence, ShapeEvidence, TimingEvidence
 from tests.diagnosis.evidence import CPU, GPU, KERNEL, NEEDED, WRONG, Rule, check, floor, launch, timing, witnessed
 
 
@@ -68,11 +69,6 @@ RULES: dict[str, Rule] = {
         Category.WRONG_VALUES,
         "wrong in a call before the timed ones: so",
     ),
-    "wrong alone too, like the call before": (
-        wrong_again((True,) * 3, (True,) * 3, repeats=True),
-        Category.WRONG_VALUES,
-        "and 3 of 3 alone; it returns what the call before returned",
-    ),
     "what the call before returned": (
         wrong_again((True,) * 3, (False,) * 3, repeats=True),
         Category.CACHED_OUTPUT,
@@ -112,3 +108,9 @@ RULES: dict[str, Rule] = {
 @pytest.mark.parametrize("name", RULES)
 def test_evidence_gives_its_verdict(name: str) -> None:
     check(RULES[name])
+
+
+def test_an_output_that_is_kept_alone_too_is_a_mistake_and_its_hint_says_so() -> None:
+    found = diagnose(Evidence(**wrong_again((True,) * 3, (True,) * 3, repeats=True)))
+    assert found.category is Category.WRONG_VALUES and found.hint == CATEGORIES[Category.CACHED_OUTPUT].hint
+    assert "and 3 of 3 alone; it returns what the call before returned" in found.message

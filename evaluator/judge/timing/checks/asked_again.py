@@ -1,4 +1,4 @@
-"""The same inputs again, after a wrong output of a timed call: is it a mistake, a race, or another answer because the call is timed?"""
+"""Asks for a wrong output of a timed call again: whether it is a mistake, a race, or another answer because the call is timed."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
