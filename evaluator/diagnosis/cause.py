@@ -1,14 +1,17 @@
 """Finds the line of the submission that caused a verdict."""
 
+import ast
 import re
+from itertools import islice
 
 from evaluator.build.diagnostics.messages import errors, readable
-from evaluator.diagnosis.notes import python_reader
+from evaluator.diagnosis.notes.static_notes import uncommented
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, LaunchRecord
 from evaluator.results.result import Result
+from evaluator.submission.source import parse
 
 _IN_MESSAGE = re.compile(r"^line (\d{1,9})\b")
 _UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")
@@ -52,8 +55,11 @@ def first_refused(evidence: Evidence) -> LaunchRecord | None:
 
 def _of_allocation(code: str, first_line: int) -> int | None:
     """The only line that allocates, if there is just one: a process killed for its memory use leaves no traceback."""
-    script = python_reader.read(code)
-    lines = {call.line for call in script.calls if call.name.rsplit(".", 1)[-1] in ALLOCATES} if script else set()
+    try:
+        calls = [node for node in ast.walk(parse(code)) if isinstance(node, ast.Call)]
+    except SyntaxError:
+        return None
+    lines = {call.lineno for call in calls if getattr(call.func, "attr", getattr(call.func, "id", None)) in ALLOCATES}
     return lines.pop() + first_line - 1 if len(lines) == 1 else None
 
 
@@ -76,18 +82,23 @@ def _of_build(evidence: Evidence) -> int | None:
 
 
 def _of_launch(launch: LaunchRecord, code: str, first_line: int) -> int | None:
-    script = python_reader.read(code)
-    name = plain_name(launch.kernel)
-    lines = [item.line for source in script.sources for item in source.launches if item.kernel == name] if script else []
-    return lines[0] + first_line - 1 if lines else None
+    name = re.escape(plain_name(launch.kernel))
+    by_call = r"\b(?:cudaLaunch(?:Kernel(?:ExC?)?|CooperativeKernel)|cuLaunchKernel)\s*\([^;]{0,400}?"
+    lines = _lines_of(rf"\b{name}\s*(?:<[^;{{}}<]{{0,200}}>\s*)?<<<|{by_call}\b{name}\b", code, first_line)
+    return lines[0] if lines else None
 
 
 def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
     """The first line of the faulty kernel: the known one, or the only one."""
     at_fault = [evidence.fault.kernel] if evidence.fault else [launch.kernel for launch in evidence.launches if launch.own]
     names = {plain_name(kernel) for kernel in at_fault}
-    script = python_reader.read(code)
-    if script is None or len(names) != 1:
+    if len(names) != 1:
         return None
-    lines = [kernel.line for source in script.sources for kernel in source.kernels if kernel.name in names and kernel.body]
-    return lines[0] + first_line - 1 if len(lines) == 1 else None
+    lines = _lines_of(rf"__global__[^;{{}}]{{0,400}}?\b({re.escape(names.pop())})\s*\([^;{{}}]{{0,4000}}\{{", code, first_line)
+    return lines[0] if len(lines) == 1 else None
+
+
+def _lines_of(pattern: str, code: str, first_line: int) -> list[int]:
+    """The first two lines of the pattern's last group, or of its start, in the code without comments."""
+    text = uncommented(code)
+    return [first_line + text.count("\n", 0, match.start(match.lastindex or 0)) for match in islice(re.finditer(pattern, text), 2)]

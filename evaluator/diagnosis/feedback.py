@@ -14,8 +14,7 @@ from evaluator.build.diagnostics.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes import profile_notes
 from evaluator.diagnosis.notes.compiler_advice import advice_on
-from evaluator.diagnosis.notes.kernel_notes import by_time, own_share, timed
-from evaluator.diagnosis.notes.note import Ran
+from evaluator.diagnosis.notes.kernel_notes import by_time, timed
 from evaluator.diagnosis.notes.sanitizer_notes import told
 from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.diagnosis.notes.static_notes import notes
@@ -37,7 +36,7 @@ MAX_DIAGNOSTICS = 5
 MAX_KERNELS = 8
 MAX_LIBRARY_KERNELS = 3
 MAX_TRACEBACK_LINES = 12
-UNREAD = (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK)
+UNREAD = (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK, Category.SYNTAX_ERROR)
 AROUND = 2
 """Lines of code shown above and below the one that caused the verdict."""
 
@@ -269,9 +268,7 @@ def _launch(evidence: Evidence, launch: LaunchRecord) -> str:
 def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
     if result.category in UNREAD or (result.status is Status.NOT_EVALUATED and result.category is not Category.NO_DEVICE):
         return
-    launches = result.evidence.launches
-    own = sum(launch.count for launch in launches if launch.own) if launches else None
-    found = notes(code, first_line, result.evidence.sizes, Ran(own, own_share(result.evidence)))
+    found = notes(code, first_line, result.evidence.sizes)
     yield Section("from reading the code", tuple(f"line {note.line}: {note.text}" if note.line else note.text for note in found))
 
 
