@@ -2,9 +2,9 @@
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge.context import Task
@@ -14,7 +14,13 @@ from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ExceptionEvidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
 
+P = ParamSpec("P")
 _UNDEFINED = re.compile(r"name '(\w{1,200})' is not defined")
+
+
+def _with_parameters_of(_: Callable[P, Evidence]) -> Callable[[Callable[..., None]], Callable[Concatenate["EvidenceBuilder", P], None]]:
+    """Declares that a method takes the fields of the evidence, with their types."""
+    return lambda method: method
 
 
 class EvidenceBuilder:
@@ -26,6 +32,7 @@ class EvidenceBuilder:
         self.rounds: list[RoundEvidence] = []
         """Rounds so far; `collect` adds them to the evidence."""
 
+    @_with_parameters_of(Evidence)
     def note(self, **observed: Any) -> None:
         """Set these fields of the evidence."""
         self.evidence = self.evidence.model_copy(update=observed)
