@@ -11,9 +11,9 @@ from command.options import level_of
 if TYPE_CHECKING:
     from db.store import Store
     from evaluator.engine.engine import Engine
-    from evaluator.engine.ray.cluster import Choice
     from evaluator.engine.warm_parents import EarlyStart
     from evaluator.machine.devices import Device
+    from evaluator.ray.cluster import Choice
 
 
 class MachineChoice(Protocol):
@@ -79,7 +79,7 @@ class Cluster:
     def __init__(self, options: argparse.Namespace) -> None:
         """Raises UsageError, DeviceError, and EngineError if the cluster can't run the request."""
         try:
-            from evaluator.engine.ray import cluster
+            from evaluator.ray import cluster
         except ImportError as error:
             raise UsageError(f"--engine ray needs Ray ({error}): pip install -c constraints.txt -e '.[ray]'") from error
 
@@ -101,8 +101,8 @@ class Cluster:
     def engine(self, store: "Store | None") -> "Engine":
         """Implements `MachineChoice.engine`."""
         from db.calibrations import newest
-        from evaluator.engine.ray.engine import RayEngine
-        from evaluator.engine.ray.host import HostOptions
+        from evaluator.ray.engine import RayEngine
+        from evaluator.ray.host import HostOptions
 
         host_options = HostOptions(
             device_name=self.devices[0].name,

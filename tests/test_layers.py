@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.shipped import ROOT
 
 
@@ -39,3 +41,29 @@ def test_the_documented_order_is_the_one_that_is_held() -> None:
     for contract in contracts:
         if contract["type"] == "layers":
             assert "    " + " > ".join(contract["layers"]) + "\n" in text, contract["name"]
+
+
+JUDGES = """
+import sys
+from pathlib import Path
+
+from evaluator.engine.judge_process import make_context
+from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm_parents import WORKER_MODULE
+from evaluator.judge.evaluate import evaluate
+from evaluator.sandbox import Zygote, best_level
+from tests.judge.conftest import make_job, own_cpu
+from tests.judge.sources import SOFTMAX, copied
+
+options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=Path(sys.argv[1]))
+with Zygote.start(modules=(WORKER_MODULE,), level=best_level()) as zygote:
+    result = evaluate(make_context(options, zygote), make_job(copied(SOFTMAX)), lambda _: None)
+packages = ("approximations", "nvidia_tools", "profiler", "ray", "sanitizer")
+print(result.category, len(result.evidence.builds), [name for name in packages if f"evaluator.{name}" in sys.modules])
+"""
+
+
+@pytest.mark.build
+def test_judging_imports_no_optional_package(tmp_path: Path) -> None:
+    judged = subprocess.run([sys.executable, "-c", JUDGES, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert judged.stdout.splitlines()[-1:] == ["ok 1 []"], judged.stdout + judged.stderr

@@ -7,10 +7,9 @@ import torch
 from torch.nn import functional
 
 from evaluator.judge.correctness.errors.variants.call import Call
+from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, CONVOLUTIONS
 from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
-ATTENTION = "scaled_dot_product_attention"
-CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 MAX_POOLS = ("max_pool1d", "max_pool2d", "max_pool3d")
 AVERAGE_POOLS = ("avg_pool1d", "avg_pool2d", "avg_pool3d")
 INTERPOLATIONS = ("linear", "bilinear", "bicubic", "trilinear")

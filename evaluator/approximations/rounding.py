@@ -1,18 +1,13 @@
 """Variants in narrower types, and with fast approximations of exp."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 
-from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.products import ATTENTION, CONVOLUTIONS
+from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, PRODUCTS, Rounding, of_exp, of_rounded, to_type
 from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
-Rounding = Callable[[torch.Tensor], torch.Tensor]
-
-PRODUCTS = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "multi_head_attention_forward", ATTENTION, *CONVOLUTIONS)
 DROPPED_BITS = 13
 """Number of bits of a float32's mantissa that TF32 lacks."""
 SCHRAUDOLPH = (1064866805, 1065353216, 1064986823, 1065054451)
@@ -69,75 +64,9 @@ def _masked(x: torch.Tensor, added: int | torch.Tensor) -> torch.Tensor:
     return bits.add(added).bitwise_and_(-(1 << DROPPED_BITS)).view(torch.float32).to(x.dtype)
 
 
-def to_type(dtype: torch.dtype) -> Rounding:
-    """Rounding to a type."""
-    return lambda x: x.to(dtype).to(x.dtype)
-
-
-def of_rounded(rounding: Rounding) -> Swap:
-    """A product with rounded operands."""
-
-    def rounded(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.is_floating_point():
-            return rounding(value)
-        return (
-            [rounded(item) for item in value] if isinstance(value, list | tuple) and value and isinstance(value[0], torch.Tensor) else value
-        )
-
-    def swapped(call: Call) -> Any:
-        # The bias and the added tensor are not rounded: they go to the accumulator.
-        first, last = {"addmm": (1, 3), "baddbmm": (1, 3), "einsum": (1, len(call.arguments)), ATTENTION: (0, 3)}.get(call.name, (0, 2))
-        arguments = tuple(rounded(value) if first <= place < last else value for place, value in enumerate(call.arguments))
-        return Call(call.name, call.function, arguments, call.options).run()
-
-    return swapped
-
-
 def _schraudolph(constant: int) -> Rounding:
     def exp(x: torch.Tensor) -> torch.Tensor:
         steps = (x * (1 << 23) / math.log(2)).add_(constant).clamp_(0, 0x7F7FFFFF)
         return steps.to(torch.int32).view(torch.float32).to(x.dtype)
 
     return exp
-
-
-def of_exp(exp: Rounding, subtract: bool = True) -> Swap:
-    """The function with this exp."""
-
-    def softmax(x: torch.Tensor, dimension: int) -> torch.Tensor:
-        powers = exp(x - x.amax(dimension, keepdim=True) if subtract else x)
-        return powers / powers.sum(dimension, keepdim=True)
-
-    def swapped(call: Call) -> Any:
-        x = call.first
-        match call.name:
-            case "exp":
-                return exp(x)
-            case "softmax" | "log_softmax":
-                found = softmax(x, call.value(1, "dim", -1))
-                return found if call.name == "softmax" else found.log()
-            case "logsumexp":
-                return exp(x).sum(call.value(1, "dim"), keepdim=call.value(2, "keepdim", False)).log()
-            case "sigmoid":
-                return 1 / (1 + exp(-x))
-            case "silu":
-                return x / (1 + exp(-x))
-            case "elu":
-                return torch.where(x > 0, x, call.value(1, "alpha", 1.0) * (exp(x) - 1))
-        return _attention(call, softmax)
-
-    return swapped
-
-
-def _attention(call: Call, softmax: Callable[[torch.Tensor, int], torch.Tensor]) -> Any:
-    query, key, values = (call.value(place, name) for place, name in enumerate(("query", "key", "value")))
-    if call.options.get("enable_gqa"):
-        return call.run()
-    scale = call.options.get("scale")
-    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-    mask = call.value(3, "attn_mask")
-    if call.value(5, "is_causal", False):
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-    return softmax(scores, -1) @ values

@@ -11,7 +11,6 @@ from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level
-from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,8 @@ class EngineOptions:
     """All known calibrations of the devices, newest first."""
     cores: tuple[int, ...] = ()
     """On a CPU: the cores that calls are timed on, which compilers avoid; empty for one thread of each core."""
-    sanitizer: Sanitizer | None = None
-    """Sanitizer for submissions; None if not asked for."""
-
+    sanitizer: object | None = None
+    """As in `JudgeContext`."""
     headers: tuple[Path, ...] = ()
     """Folders of C++ headers that submissions may include; absolute paths."""
     asks_elsewhere: bool = False

@@ -12,7 +12,6 @@ from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.calibration import Calibration
 from evaluator.results.result import Environment
 from evaluator.sandbox import Limits, Zygote
-from evaluator.sanitizer.tools import Sanitizer
 
 ReportStage = Callable[[str], None]
 """Is called with the name of each stage that begins."""
@@ -37,8 +36,8 @@ class JudgeContext:
     """On the CPU: cores that workers are pinned to, and the judge while it times; empty on a GPU."""
     calibration: Calibration | None = None
     """Calibration of the device, under this driver and PyTorch; None if it is not calibrated."""
-    sanitizer: Sanitizer | None = None
-    """None if compute-sanitizer was not requested."""
+    sanitizer: object | None = None
+    """The `Sanitizer` of `evaluator.sanitizer`, which the core does not import; None if it was not requested."""
     warmed: set[str] = field(default_factory=set)
     """Hashes of problems whose kernels the judge's process has loaded."""
     kept_workers: dict[str, Any] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from typing import Any
 from evaluator.diagnosis import Verdict
 from evaluator.job import Job, result_of
 from evaluator.judge.context import JudgeContext, ReportStage
-from evaluator.judge.profile_runs import NOT_TO_ITS_END
 from evaluator.judge.stages import Stages
 from evaluator.judge.timing.statistics.speedup import speedup_of
 from evaluator.problem.execute import ProblemError
@@ -55,7 +54,7 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
         try:
             verdict = stages.run()
             if stages.profile_is_due:
-                unprofiled = {"profile": ProfileEvidence(remark=NOT_TO_ITS_END)}
+                unprofiled = {"profile": ProfileEvidence(remark="it was interrupted")}
                 settle(made(verdict, stages.evidence.model_copy(update=unprofiled)))
                 stages.profile()
         finally:

@@ -11,7 +11,7 @@ from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.build_rules import build_message
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.job import Job
-from evaluator.judge import blocking_rerun, profile_runs, sanitizer_runs
+from evaluator.judge import blocking_rerun
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
@@ -23,7 +23,7 @@ from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing.run import NotSlowError
 from evaluator.judge.timing_retries import TimingRetries
-from evaluator.judge.tool_run import cut
+from evaluator.judge.tool import Tool, tool
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import BuilderFailedError, NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
@@ -34,9 +34,8 @@ from evaluator.problem.execute import ProblemError, raised_in_file
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.problem.shapes import other_shapes
 from evaluator.results.category import Category, Status
-from evaluator.results.evidence import Evidence, ProfileEvidence
+from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable
-from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker.protocol import ProtocolError
 
 RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
@@ -90,9 +89,8 @@ class Stages:
         if blocking_rerun.is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = evidence_builder.diagnose()
-        sanitizer = self._task.context.sanitizer
-        if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
-            self._sanitize(sanitizer)
+        if self._task.context.sanitizer is not None and (sanitizer := tool("sanitizer")).applies(self._task, verdict, self.evidence):
+            self._examine(sanitizer)
         self._verdict = verdict
         evidence_builder.shorten_workloads()
         return verdict
@@ -346,24 +344,16 @@ class Stages:
     @property
     def profile_is_due(self) -> bool:
         """Whether `profile` is to follow; known after `run`."""
-        return self._verdict is not None and profile_runs.is_wanted(self._task, self._verdict)
+        return self._task.job.profile and self._verdict is not None and tool("profiler").applies(self._task, self._verdict, self.evidence)
 
     def profile(self) -> None:
-        """Run Nsight Compute on the submission and the reference. It never changes the verdict."""
-        try:
-            with self._task.times.spending(profile_runs.STAGE):
-                found = profile_runs.profile(self._task, self._worker_set, self.evidence)
-        except Exception as error:  # with any error, the verdict stands
-            log.info("not profiled: %s", error, exc_info=True)
-            found = ProfileEvidence(remark=cut(f"nothing was profiled: {error}"))
-        self._evidence_builder.note(profile=found)
+        """Profile the submission and the reference."""
+        self._examine(tool("profiler"))
 
-    def _sanitize(self, sanitizer: Sanitizer) -> None:
-        """Run compute-sanitizer on the submission. It never changes the verdict."""
+    def _examine(self, by: Tool) -> None:
+        """Have a tool examine the submission. It never changes the verdict."""
         try:
-            with self._task.times.spending("sanitize"):
-                self._worker_set.make_room()
-                runs = sanitizer_runs.SanitizerRuns.of(self._task, self._worker_set)
-                self._evidence_builder.note(sanitizer=runs.run(sanitizer))
+            with self._task.times.spending(by.STAGE):
+                self._evidence_builder.evidence = by.run(self._task, self._worker_set, self.evidence)
         except Exception as error:  # with any error, the verdict stands
-            log.info("not sanitized: %s", error, exc_info=True)
+            log.info("no %s: %s", by.STAGE, error, exc_info=True)

@@ -1,7 +1,7 @@
 """Runs Nsight Compute on a right submission after its verdict, and on the reference. The profile never changes the verdict.
 
-Each has its own worker (`evaluator.judge.tool_run`), in its own sandbox. The worker makes two calls, of which the second is profiled. The
-reference's profile is kept on the machine, with a key of everything that it depends on.
+Each has its own worker (`evaluator.nvidia_tools.tool_run`), in its own sandbox. The worker makes two calls, of which the second is
+profiled. The reference's profile is kept on the machine, with a key of everything that it depends on.
 """
 
 import logging
@@ -19,10 +19,10 @@ from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
-from evaluator.judge.tool_run import Code, ToolRun, ToolSetting, cut
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.nvidia_tools.find import ToolMissingError
+from evaluator.nvidia_tools.tool_run import Code, ToolRun, ToolSetting, cut
 from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
@@ -43,15 +43,23 @@ KERNEL_S = 10.0
 """Additional limit for each launch of the profiled call, within SIDE_S."""
 MAX_BYTES = 1 << 30
 """Maximum size of a case's tensors. Between two passes ncu restores the memory that a kernel wrote, which takes seconds for gigabytes."""
-NOT_TO_ITS_END = "it was interrupted"
-"""The remark of a result that is stored if the profile never ends."""
 
 log = logging.getLogger(__name__)
 
 
-def is_wanted(task: Task, verdict: Verdict) -> bool:
-    """Whether a profile was requested, and the submission is right."""
+def applies(task: Task, verdict: Verdict, _evidence: Evidence) -> bool:
+    """Implements `Tool.applies`."""
     return task.job.profile and verdict.category.status is Status.CORRECT
+
+
+def run(task: Task, worker_set: WorkerSet, evidence: Evidence) -> Evidence:
+    """Implements `Tool.run`."""
+    try:
+        found = profile(task, worker_set, evidence)
+    except Exception as error:  # with any error, the verdict stands
+        log.info("not profiled: %s", error, exc_info=True)
+        found = ProfileEvidence(remark=cut(f"nothing was profiled: {error}"))
+    return evidence.model_copy(update={"profile": found})
 
 
 def profile(task: Task, worker_set: WorkerSet, evidence: Evidence) -> ProfileEvidence:

@@ -19,8 +19,8 @@ from evaluator.build.cache import Cache, Entry
 from evaluator.build.native import NativeBuildError
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Capability, Toolchain
-from evaluator.engine.ray.cluster import draining
 from evaluator.machine.cache_folder import default_root
+from evaluator.ray.cluster import draining
 from evaluator.results.category import Category
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 

@@ -13,8 +13,8 @@ from ray.exceptions import GetTimeoutError, RayError, TaskUnschedulableError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evaluator.engine.engine import EngineError
-from evaluator.engine.ray.node import Node, Software, look_around
 from evaluator.machine.devices import Device, DeviceError
+from evaluator.ray.node import Node, Software, look_around
 
 NODES_ANSWER_WITHIN_S = 120.0
 CONNECTS_WITHIN_S = 10.0

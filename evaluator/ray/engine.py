@@ -18,13 +18,13 @@ import ray
 
 from evaluator.engine.capacity import CORES_PER_GPU
 from evaluator.engine.engine import Progress
-from evaluator.engine.ray.builds import Artefacts, Terms
-from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
-from evaluator.engine.ray.host import Host, HostOptions, Refusal
-from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
-from evaluator.engine.ray.job_queue import JobQueue, Loss
 from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
 from evaluator.job import Job
+from evaluator.ray.builds import Artefacts, Terms
+from evaluator.ray.cluster import Choice, ClusterError, draining, leave
+from evaluator.ray.host import Host, HostOptions, Refusal
+from evaluator.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
+from evaluator.ray.job_queue import JobQueue, Loss
 from evaluator.results.result import Result, now
 
 if TYPE_CHECKING:

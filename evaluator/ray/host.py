@@ -19,14 +19,14 @@ from evaluator.build.native import NativeBuildError
 from evaluator.engine.capacity import capacity
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.ray.builds import BuildsElsewhere
-from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.job import Job
 from evaluator.machine import devices
 from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device, DeviceError, cpu_count
 from evaluator.machine.memory import machine_bytes
 from evaluator.problem.catalogue import SHIPPED
+from evaluator.ray.builds import BuildsElsewhere
+from evaluator.ray.node import Software, SoftwareError
 from evaluator.results.calibration import Calibration
 from evaluator.results.result import Result
 from evaluator.sandbox import Level, SandboxUnavailable

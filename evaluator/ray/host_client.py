@@ -10,8 +10,8 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from evaluator.engine.engine import Progress, Settle
-from evaluator.engine.ray.host import HostFacts, Refusal, order_for
 from evaluator.job import Job, result_of
+from evaluator.ray.host import HostFacts, Refusal, order_for
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 

@@ -1,6 +1,6 @@
 """Runs compute-sanitizer on a submission after its verdict. The findings are further evidence, and never change the verdict.
 
-Each tool has its own worker (`evaluator.judge.tool_run`), in its own sandbox, which makes two calls of the `small` case.
+Each tool has its own worker (`evaluator.nvidia_tools.tool_run`), in its own sandbox, which makes two calls of the `small` case.
 """
 
 import logging
@@ -13,13 +13,13 @@ from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.job import Job
 from evaluator.judge.context import Task
-from evaluator.judge.tool_run import Code, ToolRun, ToolSetting, cut
 from evaluator.judge.worker_set import WorkerSet
+from evaluator.nvidia_tools.tool_run import Code, ToolRun, ToolSetting, cut
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.category import Category, Status
-from evaluator.results.evidence import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
+from evaluator.results.evidence import Evidence, LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.sanitizer.findings import Sources, findings
 from evaluator.sanitizer.log import read
@@ -41,6 +41,19 @@ REFUSED = {Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH}
 """Categories in which the kernel did not run, so there is nothing to check."""
 
 log = logging.getLogger(__name__)
+
+
+def applies(task: Task, verdict: Verdict, evidence: Evidence) -> bool:
+    """Implements `Tool.applies`."""
+    sanitizer = task.context.sanitizer
+    return isinstance(sanitizer, Sanitizer) and is_wanted(sanitizer.wish, verdict, evidence.launches)
+
+
+def run(task: Task, worker_set: WorkerSet, evidence: Evidence) -> Evidence:
+    """Implements `Tool.run`."""
+    assert isinstance(task.context.sanitizer, Sanitizer)
+    worker_set.make_room()
+    return evidence.model_copy(update={"sanitizer": SanitizerRuns.of(task, worker_set).run(task.context.sanitizer)})
 
 
 def is_wanted(wish: Wish, verdict: Verdict, launches: Sequence[LaunchRecord]) -> bool:

@@ -11,9 +11,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.judge.correctness.errors import known_approximations
-from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.errors.variants.rounding import to_tf32, to_tf32_toward_zero
+from evaluator.approximations import known_cause as known_causes
+from evaluator.approximations.known_cause import known_cause
+from evaluator.approximations.rounding import to_tf32, to_tf32_toward_zero
+from evaluator.judge.correctness.errors.variants import search
 
 TOLERANCE = 4e-5
 Forward = Callable[[torch.Tensor], torch.Tensor]
@@ -262,11 +263,11 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     noise = drawn(*X.shape)
     assert told(counted, noise, X) == ""
-    assert len(runs) == 1 + known_approximations.MOST_VARIANTS
-    monkeypatch.setattr(known_approximations, "BUDGET_S", 0.0)
+    assert len(runs) == 1 + search.MOST_VARIANTS
+    monkeypatch.setattr(search, "BUDGET_S", 0.0)
     runs.clear()
     assert told(counted, noise, X) == "" and len(runs) == 1
-    monkeypatch.setattr(known_approximations, "MOST_ELEMENTS", X.numel() - 1)
+    monkeypatch.setattr(known_causes, "MOST_ELEMENTS", X.numel() - 1)
     runs.clear()
     assert told(counted, noise, X) == "" and not runs
 

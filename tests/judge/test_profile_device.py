@@ -15,10 +15,10 @@ import pytest
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge import profile_runs
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import choose
+from evaluator.profiler import runs as profile_runs
 from evaluator.results.category import Status
 from evaluator.results.evidence import KernelProfile, ProfiledSide, ProfileEvidence
 from evaluator.results.result import Result
@@ -81,7 +81,7 @@ def level_context(request: pytest.FixtureRequest, cache: Path) -> Iterator[Judge
 
 def judged(context: JudgeContext, submission: str, case: str) -> Profiled:
     """A shipped submission, judged with a profile; with ncu's own words in the log of a test that fails."""
-    logging.getLogger("evaluator.judge.profile_runs").setLevel(logging.DEBUG)
+    logging.getLogger("evaluator.profiler.runs").setLevel(logging.DEBUG)
     problem = submission.split("/", maxsplit=1)[0]
     code = (PROJECT / "submissions" / submission).read_text(encoding="utf-8")
     begun: list[float] = []

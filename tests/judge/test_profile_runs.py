@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import Verdict
-from evaluator.judge import profile_runs
 from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.profile_runs import NOT_TO_ITS_END, ProfileRuns, choose_case, launched_by
-from evaluator.judge.tool_run import Code, ToolSetting
+from evaluator.nvidia_tools.tool_run import Code, ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
+from evaluator.profiler import runs as profile_runs
+from evaluator.profiler.runs import ProfileRuns, choose_case, launched_by
 from evaluator.profiler.tool import Profiler
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, ProfiledSide
@@ -131,7 +131,7 @@ def test_the_verdict_is_told_before_the_profile(judge: Judge) -> None:
     result = judge(RIGHT, profile=True, settle=settled.append)
     (before,) = settled
     assert (before.category, before.runtime_ms, before.speedup) == (result.category, result.runtime_ms, result.speedup)
-    assert before.evidence.profile is not None and before.evidence.profile.remark == NOT_TO_ITS_END
+    assert before.evidence.profile is not None and before.evidence.profile.remark == "it was interrupted"
 
 
 def test_a_profile_that_raises_leaves_the_verdict(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,9 @@ def test_a_profile_that_raises_leaves_the_verdict(judge: Judge, monkeypatch: pyt
 @pytest.mark.parametrize(("category", "wanted"), [(Category.OK, True), (Category.REDUCED_PRECISION, True), (Category.WRONG_VALUES, False)])
 def test_right_submissions_are_profiled_where_it_was_asked_for(context: JudgeContext, category: Category, wanted: bool) -> None:
     task = runs_of(context, Profiler("ncu", "1")).task
-    assert not profile_runs.is_wanted(task, Verdict(category, ""))
+    assert not profile_runs.applies(task, Verdict(category, ""), Evidence())
     asked = replace(task, job=replace(task.job, profile=True))
-    assert profile_runs.is_wanted(asked, Verdict(category, "")) is wanted
+    assert profile_runs.applies(asked, Verdict(category, ""), Evidence()) is wanted
 
 
 def test_gigabytes_are_profiled_in_a_smaller_case() -> None:

@@ -10,13 +10,13 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis import Verdict
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, is_wanted, with_lines
-from evaluator.judge.tool_run import ToolRun, ToolSetting
+from evaluator.nvidia_tools.tool_run import ToolRun, ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Limits
+from evaluator.sanitizer.runs import LINE_FLAG, LineBuilds, SanitizerRuns, is_wanted, with_lines
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import SOFTMAX, copied
@@ -145,8 +145,8 @@ def test_memory_is_limited_as_everywhere(context: JudgeContext, open_folder: Pat
 
 @cold
 def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.judge.sanitizer_runs.BUDGET_S", 16.0)
-    monkeypatch.setattr("evaluator.judge.sanitizer_runs.TOOL_S", 4.0)
+    monkeypatch.setattr("evaluator.sanitizer.runs.BUDGET_S", 16.0)
+    monkeypatch.setattr("evaluator.sanitizer.runs.TOOL_S", 4.0)
     made = plan(context, ENDLESS)
     evidence = made.run(Sanitizer(stand_in(open_folder, "sleep 600")[0], "1", Wish(tuple(Tool))))
     assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
@@ -159,7 +159,7 @@ def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, mo
 def test_an_evaluation_keeps_its_verdict_and_what_was_found(
     judge: Judge, context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.sanitizer_runs.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
+    monkeypatch.setattr("evaluator.sanitizer.runs.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
     program = stand_in(open_folder, f'while [ "$1" != no ]; do shift; done; {REPORT}; {SUMMARY}')[0]
     watching = replace(context, sanitizer=Sanitizer(program, "1", Wish((Tool.RACECHECK,))))
     zeros = HEAD + "        return torch.zeros_like(x)\n"

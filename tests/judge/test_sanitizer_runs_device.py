@@ -13,16 +13,16 @@ import pytest
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge import sanitizer_runs
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.tool_run import ToolSetting
 from evaluator.machine.devices import choose
+from evaluator.nvidia_tools.tool_run import ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.level_choice import try_level
+from evaluator.sanitizer import runs as sanitizer_runs
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, command, find
 from tests.command_line import PROJECT
 from tests.corpus import corpus, write
@@ -65,7 +65,7 @@ def watched(
     context: JudgeContext, sanitizer: Sanitizer, tool: Tool, code: str, problem: str
 ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
     """What a tool says of a submission; with the tool's own words in the log of a test that fails."""
-    logging.getLogger("evaluator.judge.sanitizer_runs").setLevel(logging.DEBUG)
+    logging.getLogger("evaluator.sanitizer.runs").setLevel(logging.DEBUG)
     environment = {"CUDA_VISIBLE_DEVICES": context.device.visible}
     lock = DeviceLock(context.device.unique_id)
     setting = ToolSetting(context, "sanitize", lock, environment, context.readonly, report=lambda _: None)

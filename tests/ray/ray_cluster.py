@@ -11,10 +11,10 @@ from typing import Any
 
 from ray.cluster_utils import Cluster
 
-from evaluator.engine.ray import cluster
-from evaluator.engine.ray.cluster import Choice
-from evaluator.engine.ray.engine import RayEngine
-from evaluator.engine.ray.host import HostOptions
+from evaluator.ray import cluster
+from evaluator.ray.cluster import Choice
+from evaluator.ray.engine import RayEngine
+from evaluator.ray.host import HostOptions
 
 OBJECT_STORE_BYTES = 80 << 20
 CPUS = 2

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.engine.ray.cluster import ClusterError, choose, join
-from evaluator.engine.ray.engine import Shares
-from evaluator.engine.ray.node import Node, Software
 from evaluator.machine.devices import Device, DeviceError
+from evaluator.ray.cluster import ClusterError, choose, join
+from evaluator.ray.engine import Shares
+from evaluator.ray.node import Node, Software
 
 pytestmark = pytest.mark.slow(3)
 

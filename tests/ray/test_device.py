@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.ray import cluster
-from evaluator.engine.ray.engine import RayEngine
-from evaluator.engine.ray.host import HostOptions
 from evaluator.machine.devices import gpus
+from evaluator.ray import cluster
+from evaluator.ray.engine import RayEngine
+from evaluator.ray.host import HostOptions
 from evaluator.results.category import Category
 from tests.engine.contract import results_of
 from tests.judge.conftest import make_job

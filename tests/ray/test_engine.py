@@ -25,13 +25,13 @@ from evaluator.build.toolchain import Toolchain
 from evaluator.engine.engine import Engine
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.ray import cluster
-from evaluator.engine.ray.builds import Artefacts, BuildsElsewhere, Terms
-from evaluator.engine.ray.cluster import ClusterError
-from evaluator.engine.ray.engine import RayEngine
-from evaluator.engine.ray.host_client import LiveHost
 from evaluator.job import Job
 from evaluator.machine.devices import cpu_name
+from evaluator.ray import cluster
+from evaluator.ray.builds import Artefacts, BuildsElsewhere, Terms
+from evaluator.ray.cluster import ClusterError
+from evaluator.ray.engine import RayEngine
+from evaluator.ray.host_client import LiveHost
 from evaluator.results.category import Category, Status
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
 from tests.command_line import RUN_S, Bench, submission
@@ -53,8 +53,8 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     test_runs_may_overlap,
     unheard,
 )
-from tests.engine.ray.ray_cluster import SmallCluster, options_for
 from tests.judge.conftest import make_job, own_cpu
+from tests.ray.ray_cluster import SmallCluster, options_for
 
 pytestmark = pytest.mark.slow(80)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.engine.ray.host import HostFacts
-from evaluator.engine.ray.host_client import LiveHost
 from evaluator.machine.devices import cpu
+from evaluator.ray.host import HostFacts
+from evaluator.ray.host_client import LiveHost
 from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job

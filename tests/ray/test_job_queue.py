@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, JobQueue, Loss, QueuedJob
 from evaluator.engine.run import Run
 from evaluator.job import Job, result_of
+from evaluator.ray.job_queue import ALONE_AFTER, MAX_LOSSES, JobQueue, Loss, QueuedJob
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.engine.contract import delivered

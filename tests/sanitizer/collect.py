@@ -11,12 +11,12 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns
-from evaluator.judge.tool_run import ToolSetting
 from evaluator.machine.devices import choose
+from evaluator.nvidia_tools.tool_run import ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.sandbox import Zygote, best_level
+from evaluator.sanitizer.runs import TOOL_S, LineBuilds, SanitizerRuns
 from evaluator.sanitizer.tools import Tool, Wish, command, find
 from tests.corpus import corpus
 from tests.judge.conftest import make_job

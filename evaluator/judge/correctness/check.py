@@ -8,7 +8,7 @@ import torch
 
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
 from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
-from evaluator.judge.correctness.errors.known_approximations import overflow
+from evaluator.judge.correctness.errors.variants.overflows import overflow
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounding import explained_by_rounding, otherwise_rounded
 from evaluator.judge.correctness.row_sampling import Sample

@@ -70,7 +70,7 @@ class Oracle:
 
     @property
     def wide_model(self) -> torch.nn.Module | None:
-        """The reference in float64, of which `known_approximations` makes variants; None before the oracle's first run."""
+        """The reference in float64, whose variants a wrong answer is compared with; None before the oracle's first run."""
         if self._in_float64 is None and self.dtype is not None:
             self._in_float64 = copy.deepcopy(self._model).to(torch.float64)
         return self._in_float64

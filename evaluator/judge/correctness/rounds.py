@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ import torch
 from evaluator.diagnosis.rules.output_rules import OF_VALUES, PREVIOUS_OUTPUT
 from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, judge_values, learn, uncertain_outputs, why_undecided
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
-from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.errors.pattern import ISOLATED_SHARE
 from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
@@ -247,7 +247,8 @@ class Rounds:
             dtype = self._oracle.dtype or torch.float64
             if cause := broken_rule(wide, arguments, values[wrong], wrong, lambda argument: widened(argument, dtype)):
                 return cause
-        return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
+        known_cause = import_module("evaluator.approximations.known_cause").known_cause  # a package outside of the core
+        return str(known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance))
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """`answer`, or MUTATED_INPUT if the call changed its input."""

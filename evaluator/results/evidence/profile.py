@@ -103,7 +103,7 @@ class ProfiledSide(Record):
 
 
 class ProfileEvidence(Record):
-    """A profile of a right submission, on request (evaluator.judge.profile_runs). No verdict depends on it: Nsight Compute works inside the
+    """A profile of a right submission, on request (evaluator.profiler.runs). No verdict depends on it: Nsight Compute works inside the
     profiled process, so its figures are claims of the submission."""
 
     version: str = ""

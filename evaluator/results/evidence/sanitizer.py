@@ -58,7 +58,7 @@ class SanitizerRun(Record):
 
 
 class SanitizerEvidence(Record):
-    """Findings of compute-sanitizer on the submission, on request (evaluator.judge.sanitizer_runs)."""
+    """Findings of compute-sanitizer on the submission, on request (evaluator.sanitizer.runs)."""
 
     version: str
     case: str

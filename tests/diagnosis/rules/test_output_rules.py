@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.nn import functional
 
+from evaluator.approximations.known_cause import known_cause
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.rules.output_rules import SUSPICIONS, suspicions
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance

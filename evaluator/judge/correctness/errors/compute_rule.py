@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Recorder, Substitution, Swap
-from evaluator.judge.correctness.errors.variants.rounding import PRODUCTS, of_rounded, to_type
+from evaluator.judge.correctness.errors.variants.swaps import PRODUCTS, of_rounded, to_type
 from evaluator.judge.correctness.output_scale import rms
 from evaluator.worker.nested import tensors_of
 

@@ -1,14 +1,30 @@
-"""Formulas that are right unless exp() overflows in float32."""
+"""Formulas that are right unless exp() overflows in float32. A round in which an answer equals such a formula decides nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.products import ATTENTION
-from evaluator.judge.correctness.errors.variants.rounding import of_exp
+from evaluator.judge.correctness.errors.variants.search import Search
+from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, of_exp
 from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
+
+
+def overflow(oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, tolerance: float) -> str:
+    """The formula that overflows, if output `number` equals its result wherever that is finite, and is not finite elsewhere; else empty.
+
+    Such an answer equals the reference, but its arithmetic fails for large numbers. Arguments are as in `Search`. Raises
+    torch.OutOfMemoryError, and the errors of the reference.
+    """
+    with torch.no_grad():
+        wrong = _without_infinities(candidate[number])
+        return Search(oracle_model, inputs, wrong, number, tolerance, _without_infinities).equal([overflows])
+
+
+def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
+    """Replace infinities by NaN: which of both a formula ends in depends on its order."""
+    return torch.where(tensor.isfinite(), tensor, torch.nan)
 
 
 def overflows(subject: Subject) -> Iterator[Variant]:
