@@ -99,8 +99,8 @@ ROWS = (
         "this kernel calls exp() without subtracting the maximum first: large inputs overflow",
         r"(?i:(?<!soft)max)|\A(?!.*\b(?:__)?exp2?f?\()",
     ),
-    Row("file", r"\b(?:__half2?|half2|(?:__)?nv_bfloat16|__nv_bfloat162|Half|BFloat16|kHalf)\b", "this line uses half precision"),
-    Row("file", r"(?<![\w.])half\b", "this line uses half precision", r"\A(?!.*cuda_fp16)"),
+    Row("file", r"\b(__half2?|half2|(?:__)?nv_bfloat16|__nv_bfloat162|Half|BFloat16|kHalf)\b.*", "this line uses half precision"),
+    Row("file", r"(?<![\w.])(half)(?=[*&>({]|[ *&]+\w+ *[=;,)\[]).*", "this line uses half precision", r"\A(?!.*cuda_fp16)"),
     Row("file", r"\b(__(?:expf|exp10f|logf|sinf|cosf|tanf|powf|fdividef|frcp_rn|saturatef))\b", "approximate function: {}"),
     Row("forward", rf"\b((?:torch|F|functional)\.(?:{_CALLS}))\(", "forward() computes with PyTorch's `{}`, which is not an own kernel"),
     Row("forward", r"[\w)\]] (@) [\w(]", "forward() computes with PyTorch's `{}`, which is not an own kernel"),
@@ -141,7 +141,9 @@ def _kernels_of_dsls() -> Iterator[Row]:
 
 def _hard_coded(sizes: Collection[int]) -> Iterator[Row]:
     if numbers := "|".join(str(size) for size in sorted(sizes) if size >= LEAST_SIZE):
-        yield Row("kernel", rf"(?<![\w.])({numbers})(?![\w.])", "{} is a size of this case, hard-coded: other cases may be wrong")
+        told = "{} is a size of this case, hard-coded: other cases may be wrong"
+        yield Row("kernel", rf"(?<![\w.])({numbers})(?![\w.])", told)
+        yield Row("file", rf"\b(?:define\s+\w+|const(?:expr)?\b[^;=\n]{{0,100}}=)\s*({numbers})(?![\w.])", told)
 
 
 def _of_row(row: Row, text: str, first_line: int) -> Iterator[Note]:

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[str, int | None, str]] = {
     "no bounds check": (submission(KERNEL.replace("if (i < n) ", "")), 5, "has no bounds check"),
     "no maximum": (submission(KERNEL.replace("scale", "softmax").replace("2.0f * in[i]", "expf(in[i])")), 5, "subtracting the maximum"),
     "a size of the case": (submission(KERNEL.replace("i < n", "i < 393216")), 7, "393216 is a size of this case"),
+    "a constant": (submission("constexpr int64_t N = 4096;" + KERNEL), 4, "4096 is a size of this case"),
     "half precision": (submission(KERNEL.replace("2.0f * in[i]", "__half2float(__half(in[i]))")), 7, "half precision"),
     "half's own name": (submission("#include <cuda_fp16.h>" + KERNEL.replace("2.0f", "half(2)")), 7, "half precision"),
     "fast math": (submission(KERNEL.replace("2.0f * in[i]", "__expf(in[i])")), 7, "approximate function: __expf"),
