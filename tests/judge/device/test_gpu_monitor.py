@@ -198,7 +198,7 @@ def test_processors_that_others_have_are_counted() -> None:
         spin(time.monotonic() + 0.5)
     conditions = watch.conditions()
     assert conditions.crowded is not None and conditions.crowded > 0.5
-    assert conditions.others_in_clock and not conditions.disturbed
+    assert conditions.is_crowded and not conditions.disturbed
 
 
 @pytest.mark.usefixtures("crowd")
@@ -231,7 +231,7 @@ def test_where_the_kernel_does_not_tell_nothing_is_known(tmp_path: Path, monkeyp
         (tmp_path / name).mkdir()
         (tmp_path / name / "schedstat").write_text(text)
         assert waited_s(name) is None
-    assert not ConditionsEvidence(shared=False, crowded=None).others_in_clock
+    assert not ConditionsEvidence(shared=False, crowded=None).is_crowded
 
 
 @pytest.mark.gpu

@@ -66,9 +66,7 @@ be_wary()
 
 @pytest.mark.slow(10)
 @pytest.mark.parametrize("more", ["", HONEST_AFTER_A_LONE_CALL])
-def test_work_deferred_in_blocks_alone_is_charged_without_reveals(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str
-) -> None:
+def test_work_deferred_in_blocks_alone_is_charged_without_reveals(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
     for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
         monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
