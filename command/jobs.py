@@ -89,8 +89,15 @@ class JobMaker:
             case=self.case(submission.problem),
             device_name=self._device.name,
             precision=problem.precision,
-            protocol=alternative(self._options.protocol),
+            protocol=alternative(self._protocol),
         )
+
+    @property
+    def _protocol(self) -> str | None:
+        from evaluator.results.protocol_names import UNTIMED
+
+        protocol: str | None = self._options.protocol
+        return protocol if self._options.timing else UNTIMED
 
     def job(self, submission: "Submission") -> "Job":
         """Return the job of a submission that is not rejected. Raises ProblemError."""
@@ -102,7 +109,7 @@ class JobMaker:
             precision=self._options.dtype,
             shapes="strict" if self._options.strict_shapes else "own" if self._options.own_shapes else "others",
             strict_inputs=self._options.strict_inputs,
-            protocol=self._options.protocol,
+            protocol=self._protocol,
             baselines=self._options.baseline,
             profile=self._options.profile,
         )

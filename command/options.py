@@ -98,6 +98,11 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
     add("--protocol", metavar="NAME", help=f"timing protocol: {gpu} on a GPU, {cpu} on a CPU (default: the first)")
     add(
+        "--timing",
+        action=argparse.BooleanOptionalAction,
+        help="take times (default); without, a right submission is `untimed`",
+    ).default = True  # as an argument it would be part of the help, in some versions of Python
+    add(
         "--cores",
         type=_cores,
         default=(),

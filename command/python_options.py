@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     rerun: bool
     author: str | None
     protocol: str | None
+    timing: bool
     cores: str | None
     baseline: str | None
     headers: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

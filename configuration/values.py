@@ -11,7 +11,8 @@ from evaluator.results.nearest import unknown
 
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/].*)")
 """A database URL with a relative path."""
-_TAKEN = (argparse._StoreAction, argparse._StoreTrueAction, argparse._AppendAction)
+_SWITCHES = (argparse._StoreTrueAction, argparse.BooleanOptionalAction)
+_TAKEN = (argparse._StoreAction, argparse._AppendAction, *_SWITCHES)
 """Actions that take a value. Others print something and end."""
 
 
@@ -40,7 +41,7 @@ def convert(action: argparse.Action, value: Any, folder: Path | None = None) -> 
 
     Raises WrongKindError, and ValueError for a value that the option refuses.
     """
-    if isinstance(action, argparse._StoreTrueAction):
+    if isinstance(action, _SWITCHES):
         if not isinstance(value, bool):
             raise WrongKindError("must be true or false")
         return value

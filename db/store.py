@@ -237,7 +237,7 @@ class Store(Database):
     def judged_among(self, keys: Iterable[EvaluationKey]) -> dict[EvaluationKey, int]:
         """The keys that need not be judged again, each with the id of its evaluation.
 
-        The cost depends only on the number of keys.
+        The cost depends only on the number of keys. A timed evaluation also answers for an untimed one, but not the reverse.
         Only a submission's latest evaluation counts: a file that was changed, judged, and changed back is judged again, so that
         the leaderboard shows the file's current content.
         """
@@ -246,7 +246,8 @@ class Store(Database):
         found: dict[EvaluationKey, int] = {}
         with self.read() as connection:
             while batch := list(islice(names, LOOKUP)):
-                found.update((key, number) for key, number in reading.keys(connection, batch) if key in wanted)
+                for key, number in reading.keys(connection, batch):
+                    found.update((each, number) for each in (key.untimed, key) if each in wanted)
         return found
 
     def summaries(self, columns: Sequence[str], where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:

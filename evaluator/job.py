@@ -10,6 +10,7 @@ from typing import Any, Literal
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
+from evaluator.results.protocol_names import UNTIMED
 from evaluator.results.result import Result
 from evaluator.submission.model import Submission
 
@@ -54,11 +55,15 @@ class Job:
     first_line: int = 1
     """Line of the submitted file, from 1, at which `code` begins."""
     protocol: str | None = None
-    """Timing protocol (evaluator.judge.timing.protocols); None for the device's default."""
+    """Timing protocol (evaluator.judge.timing.protocols), or `UNTIMED`; None for the device's default."""
     baselines: tuple[str, ...] = ("eager",)
     """Baselines to time beside it: `eager` is the unchanged reference, over which the speedup is; `compile` is torch.compile of it."""
     profile: bool = False
     """Whether to profile the kernels of a right submission after its verdict, if the machine can."""
+
+    @property
+    def is_timed(self) -> bool:
+        return self.protocol != UNTIMED
 
 
 def make_job(submission: Submission, problem: ProblemFacts, case: str | None, options: JobOptions) -> Job:

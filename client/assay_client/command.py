@@ -86,6 +86,7 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     add("--case", metavar="NAME", help="shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
     add("--shapes", choices=("own", "others", "strict"), help="test of other shapes (default: the service's)")
+    add("--timing", action=argparse.BooleanOptionalAction, help="take times (default: the service's)")
     add("--timeout", type=float, metavar="S", help="timeout of one call, in seconds (default: the service's)")
     add_profile(parser, "profile correct submissions, show the feedback")
     add(
@@ -117,7 +118,14 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def submit(client: Client, options: argparse.Namespace) -> int:
     """Submit, follow, and show. If the service refuses a file, report it and go on. Raises UsageError, ServiceError."""
-    how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, profile=options.profile, timeout_s=options.timeout)
+    how = Options(
+        case=options.case,
+        dtype=options.dtype,
+        timing=options.timing,
+        shapes=options.shapes,
+        profile=options.profile,
+        timeout_s=options.timeout,
+    )
     submissions = [read(path, options.problem, how) for path in options.files]
     taken: list[Evaluation] = []
     for path, each in zip(options.files, submissions, strict=True):

@@ -17,6 +17,8 @@ class Options:
     case: str | None = None
     dtype: str | None = None
     protocol: str | None = None
+    timing: bool | None = None
+    """False: take no times, which is several times faster. A right answer is `untimed`."""
     baselines: tuple[Literal["eager", "compile"], ...] | None = None
     shapes: Literal["own", "others", "strict"] | None = None
     strict_inputs: bool | None = None

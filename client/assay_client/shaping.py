@@ -9,7 +9,8 @@ from assay_client.models import Evaluation, Verdict
 UNBUILT = ("import_error",)
 """Run-time failures before extensions are built, or while they are loaded: nothing is known to have been built."""
 RANKED = "ok"
-REDUCED = "reduced_precision"
+RIGHT = ("reduced_precision", "untimed")
+"""Right answers without a place in the ranking."""
 DEGENERATE = "degenerate_problem"
 
 
@@ -43,7 +44,7 @@ class Shaping:
     ran: float = 0.1
     """It returned an output, right or wrong. A right answer to a problem that accepts trivial answers gets no more."""
     correct: float = 0.3
-    """It is right, perhaps by reduced precision."""
+    """It is right, perhaps by reduced precision, or untimed."""
     speedup: float = 0.4
     """Ranked only: all of it for a speedup of `fastest` and more, none for `slowest` and less, by the logarithm between."""
     speed_of_light: float = 0.1
@@ -91,7 +92,10 @@ class Reward:
 
 
 def reward(evaluation: Evaluation, shaping: Shaping | None = None) -> Reward:
-    """The reward of an evaluation. Raises NotEvaluatedError without a verdict."""
+    """The reward of an evaluation. Raises NotEvaluatedError without a verdict.
+
+    With `Options(timing=False)` a right answer is `untimed`: it gets `built`, `ran` and `correct`, but nothing for its speed.
+    """
     if evaluation.result is None or not evaluation.judged:
         raise NotEvaluatedError(evaluation)
     parts = _parts(evaluation.result, shaping or Shaping())
@@ -116,7 +120,7 @@ def _parts(verdict: Verdict, shaping: Shaping) -> Parts:
                 speedup=shaping.speedup * _place(_speedup(verdict, shaping), shaping),
                 speed_of_light=shaping.speed_of_light * min(1.0, max(0.0, verdict.speed_of_light or 0.0)),
             )
-        case "correct" if verdict.category == REDUCED:
+        case "correct" if verdict.category in RIGHT:
             return Parts(built=shaping.built, ran=shaping.ran, correct=shaping.correct)
         case "correct" if verdict.category == DEGENERATE:
             return Parts(built=shaping.built, ran=shaping.ran)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from pydantic import ValidationError
@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError
 from db.error import StoreError
 from db.schema.models import MAX_SOURCE_BYTES
 from db.storage.interval import speedup_interval
+from evaluator.results.protocol_names import UNTIMED
 from evaluator.results.result import EVALUATOR_VERSION, Environment, Result
 
 _IN_EVALUATIONS = (*("device", "runtime_ms", "baseline_ms", "speedup", "started_at", "duration_s", "evaluator_version", "message", "hint"),)
@@ -57,6 +58,11 @@ class EvaluationKey:
             evaluator_version=result.evaluator_version,
             protocol=result.protocol,
         )
+
+    @property
+    def untimed(self) -> Self:
+        """The key of the same evaluation without times."""
+        return replace(self, protocol=UNTIMED)
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:

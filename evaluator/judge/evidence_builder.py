@@ -28,7 +28,12 @@ class EvidenceBuilder:
 
     def __init__(self, task: Task) -> None:
         self._context, self._problem, self._code, self._times = task.context, task.problem, task.job.code, task.times
-        self.evidence = Evidence(device_kind=task.context.device.kind, sandbox=task.context.zygote.level, note=task.job.note)
+        self.evidence = Evidence(
+            device_kind=task.context.device.kind,
+            sandbox=task.context.zygote.level,
+            note=task.job.note,
+            untimed=not task.job.is_timed,
+        )
         self.rounds: list[RoundEvidence] = []
         """Rounds so far; `collect` adds them to the evidence."""
 

@@ -1,4 +1,4 @@
-"""Checks after the timing of a submission. Timing has killed the candidate; a check that needs a worker starts another one.
+"""Checks after the rounds of a submission, and its timing if any. The candidate has ended; a check that needs a worker starts another one.
 
 - What is the minimum time of a call?
 - Does the problem accept answers that take no work?
@@ -118,14 +118,13 @@ class PostChecks:
             self._restored = worker
 
     def _ablate_in_workloads(self, worker: WorkerClient) -> WorkerClient:
-        """Run the ablation check in each timed workload, until one does not need its own kernels. A worker that ended without its kernels
+        """Run the ablation check in each solved workload, until one does not need its own kernels. A worker that ended without its kernels
         is replaced. Returns the last one."""
         worker_set, memory, strict = self._worker_set, self._worker_set.memory, self._task.job.strict_inputs
         timing = self._evidence_builder.evidence.timing
-        assert timing is not None
-        observed = list(timing.workloads)
+        observed = list(timing.workloads) if timing is not None else []
         for number, case in enumerate(self._task.workloads):
-            if number == 0 or observed[number].timing is None:
+            if number == 0 or (observed and observed[number].timing is None):
                 continue
             if worker.failure or worker.ended:
                 worker, failure = self._load_without_kernels()
@@ -137,10 +136,14 @@ class PostChecks:
                 prepare = functools.partial(worker_set.launcher.construct_workload, worker, case, reference.arguments, model)
                 asked = (worker, case, reference.oracle, memory, self._call_s)
                 found = ablate(worker, prepare, functools.partial(answer_without, *asked, strict_inputs=strict))
-            observed[number] = observed[number].model_copy(update={"ablation": found})
+            if observed:
+                observed[number] = observed[number].model_copy(update={"ablation": found})
+            elif found.still_right:
+                self._evidence_builder.note(ablation=found)
             if found.still_right:
                 break
-        self._evidence_builder.note(timing=timing.model_copy(update={"workloads": tuple(observed)}))
+        if timing is not None:
+            self._evidence_builder.note(timing=timing.model_copy(update={"workloads": tuple(observed)}))
         return worker
 
     def measure_own_work(self) -> None:

@@ -78,14 +78,17 @@ class PreparedWorkers:
             worker.close()
 
     def prepare_baseline(self) -> None:
-        """Begin to start the baseline's worker, once. On a GPU this happens while another submission has the device. On the CPU it would
-        take CPU time from that submission."""
-        self._loaded = self._loaded or self._aside.submit(self._load_baseline)
+        """Begin to start the baseline's worker, once, if there is a timing. On a GPU this happens while another submission has the device.
+        On the CPU it would take CPU time from that submission."""
+        if self._task.job.is_timed:
+            self._loaded = self._loaded or self._aside.submit(self._load_baseline)
 
     def ready_baseline(self) -> None:
-        """Have the baseline's worker construct its model. It starts CUDA only now, since the driver starts few contexts per second."""
+        """Have the baseline's worker construct its model, if there is a timing. It starts CUDA only now, since the driver starts few
+        contexts per second."""
         self.prepare_baseline()
-        self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
+        if self._loaded is not None:
+            self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
 
     def prepare_spare(self) -> None:
         """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""

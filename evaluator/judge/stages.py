@@ -30,6 +30,7 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame, fails_by_machine, is_shortage, ran_short
+from evaluator.judge.workload_runs import WorkloadRuns
 from evaluator.problem.execute import ProblemError, raised_in_file
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.problem.shapes import other_shapes
@@ -38,8 +39,8 @@ from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.worker.protocol import ProtocolError
 
-RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
-"""Categories that are ranked, or may be on request."""
+RANKABLE = (Category.OK, Category.REDUCED_PRECISION, Category.UNTIMED)
+"""Categories that are ranked, may be on request, or would be with times."""
 
 NOBODYS_FAULT = (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, BuilderFailedError, SandboxUnavailable)
 """Errors of the problem, the judge or the machine."""
@@ -62,14 +63,14 @@ class Stages:
         """`workloads`: all workloads to time, if any; the first is the case itself, under its own name."""
         self._task = Task(context, job, problem, case, report, workloads)
         self._worker_set = WorkerSet(self._task)
-        self._protocol = choose(job.protocol, context.device.kind)
+        self._protocol = choose(job.protocol if job.is_timed else None, context.device.kind)
         self._evidence_builder = EvidenceBuilder(self._task)
         self._constructed: Constructed | None = None
         """The candidate's report on its model, after construction."""
         self._form: Any = None
         """The form of the output, after the rounds were passed."""
-        self._hurries = True
-        """Whether a very slow submission gets few calls."""
+        self._hurries = job.is_timed
+        """Whether a very slow submission gets few calls. Only a timing finds that it was slow on purpose."""
         self._is_slow = False
         """Whether the submission is very slow, and got few calls."""
         self._verdict: Verdict | None = None
@@ -135,7 +136,7 @@ class Stages:
         self._worker_set.wants_to_be_alone = True
         self._worker_set.launcher.source = "copied"
         self._evidence_builder = EvidenceBuilder(self._task)
-        self._hurries, self._is_slow = True, False
+        self._hurries, self._is_slow = self._task.job.is_timed, False
         self._judge()
 
     def close(self) -> None:
@@ -147,7 +148,7 @@ class Stages:
             self._evidence_builder.note_times()
 
     def _judge(self) -> None:
-        """Load, construct and check the answers. If they are right, time the submission."""
+        """Load, construct and check the answers. If they are right, time the submission, and run the checks after that."""
         task, worker_set = self._task, self._worker_set
         self._require_memory()
         drawn: list[torch.nn.Module | None] = []
@@ -173,17 +174,34 @@ class Stages:
         if not passed and self._may_have_drawn_right():
             candidate, passed = self._try_drawn(candidate, reference)
         if passed:
-            try:
-                timing_retries = self._time(candidate, reference)
-            except NotSlowError:
-                candidate = self._start_again(candidate)
-                if not self._pass_rounds(candidate, reference):
-                    return
-                timing_retries = self._time(candidate, reference)
-            self._check_right(timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
+            post_checks = PostChecks(task, worker_set, self._evidence_builder, reference)
+            passed = self._pass_timing(candidate, reference, post_checks) if task.job.is_timed else self._pass_workloads(candidate)
+        if passed:
+            self._check_right(post_checks)
+
+    def _pass_workloads(self, candidate: WorkerClient) -> bool:
+        """Return whether a submission that is not timed is right in the further workloads."""
+        with self._worker_set.stage(candidate, "rounds"):
+            return WorkloadRuns(self._task, self._worker_set, self._evidence_builder).pass_rounds(candidate)
+
+    def _pass_timing(self, candidate: WorkerClient, reference: Reference, post_checks: PostChecks) -> bool:
+        """Time a right submission, again if the timing is doubtful. Return whether it was right in all of its rounds."""
+        try:
+            timing_retries = self._time(candidate, reference)
+        except NotSlowError:
+            candidate = self._start_again(candidate)
+            if not self._pass_rounds(candidate, reference):
+                return False
+            timing_retries = self._time(candidate, reference)
+        if timing_retries.is_doubtful:
+            with self._task.times.spending("second_timing"):
+                timing_retries.repeat()
+        with self._task.times.spending("limits"):
+            post_checks.note_limits()
+        return True
 
     def _time(self, candidate: WorkerClient, reference: Reference) -> TimingRetries:
-        """Time a right submission. Raises NotSlowError if it was slow only in the rounds."""
+        """Time a right submission once. Raises NotSlowError if it was slow only in the rounds."""
         task, worker_set, evidence_builder = self._task, self._worker_set, self._evidence_builder
         retries = TimingRetries(task, worker_set, evidence_builder, reference, self._form, self._protocol, is_slow=self._is_slow)
         with candidate.entering("baseline"):
@@ -206,23 +224,19 @@ class Stages:
         fresh.builds = candidate.builds  # the new ones came from the cache
         return fresh
 
-    def _check_right(self, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
-        """Time a right submission again if the timing is doubtful, and run the checks after it."""
-        evidence_builder = self._evidence_builder
-        if timing_retries.is_doubtful:
-            with self._task.times.spending("second_timing"):
-                timing_retries.repeat()
-        with self._task.times.spending("limits"):
-            post_checks.note_limits()
-        self._worker_set.share_device()
+    def _check_right(self, post_checks: PostChecks) -> None:
+        """Run the checks after rounds and timing. Without a timing, only those that may change the verdict."""
+        evidence_builder, job = self._evidence_builder, self._task.job
         evidence_builder.collect(self._worker_set.candidate)
+        self._worker_set.share_device()
         if evidence_builder.diagnose().category.status is Status.CORRECT:
             post_checks.check_problem(self._form)
         if evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_ablation()
         if evidence_builder.diagnose().category in RANKABLE:
             post_checks.measure_own_work()
-        if self._task.job.shapes != "own" and evidence_builder.diagnose().category in RANKABLE:
+        tries_others = job.shapes == "strict" or (job.shapes == "others" and job.is_timed)
+        if tries_others and evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_changed_inputs_and_shapes()
 
     def _pass_rounds(self, candidate: WorkerClient, reference: Reference) -> bool:

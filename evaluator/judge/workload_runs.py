@@ -2,11 +2,14 @@
 
 While the candidate lives, the judge constructs each workload, runs its rounds, and times it in turns with the baseline. After the candidate
 has ended, the baseline is timed alone in each. So no workload needs another worker or start of CUDA.
+
+Without a timing there are only rounds.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge.context import Task
@@ -43,12 +46,22 @@ class _Timed:
 class WorkloadRuns:
     """Rounds and timings in the workloads of one task, besides one timing of its case."""
 
-    def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, shown: set[str], overflows: bool) -> None:
+    def __init__(
+        self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, shown: Collection[str] = (), overflows: bool = False
+    ) -> None:
         """`shown`: distributions for which the rounds had a right answer. overflows: outputs overflow from outliers."""
         self._task, self._worker_set, self._evidence_builder = task, worker_set, evidence_builder
-        self._shown, self._overflows = shown, overflows
+        self._shown, self._overflows = set(shown), overflows
         self._timed: list[_Timed] = []
         self._unsolved: dict[str, WorkloadEvidence] = {}
+
+    def pass_rounds(self, candidate: WorkerClient) -> bool:
+        """Check the submission in each workload, and don't time it. Returns whether it is right. Raises as Rounds.run does."""
+        try:
+            self._in_each(candidate, lambda case, worker: self._rounds_in(case, worker)[1][-1])
+        except WrongWorkloadError:
+            return False
+        return True
 
     def time_in_turns(
         self, candidate: WorkerClient, baseline: WorkerClient, options: TimingOptions, reference: Reference, only: Collection[str] = ()
@@ -59,29 +72,41 @@ class WorkloadRuns:
         Returns the candidate's worker: a fresh one if it ended in a workload that may be unsolved. Raises WrongWorkloadError, and the
         errors of TimingRun.time_in_turns.
         """
-        task, launcher = self._task, self._worker_set.launcher
+        launcher = self._worker_set.launcher
+        brief = replace(options, is_brief=True)
+        candidate = self._in_each(candidate, lambda case, worker: self._time_in(case, Participants(worker, baseline), brief), only)
+        launcher.construct(candidate, reference.arguments, reference.model)
+        launcher.load_reference(baseline)
+        launcher.construct_baseline(baseline, reference.arguments, reference.model)
+        return candidate
+
+    def _in_each(
+        self, candidate: WorkerClient, judge: Callable[[ProblemCase, WorkerClient], RoundEvidence], only: Collection[str] = ()
+    ) -> WorkerClient:
+        """Call `judge` for each workload besides the first, or those of `only`; it returns the last round. Returns the candidate's worker.
+
+        Raises WrongWorkloadError, and the errors of `judge`.
+        """
+        task = self._task
         may_fail = task.problem.declaration.failed_workload == "unsolved"
         cases = [case for case in task.workloads[1:] if not only or case.name in only]
         for number, case in enumerate(cases, 2):
             task.report(f"workload {number} of {len(cases) + 1}")
             self._evidence_builder.note(workload=case.name)
             try:
-                failed = self._time_in(case, Participants(candidate, baseline), replace(options, is_brief=True))
+                last = judge(case, candidate)
             except WorkerError:
                 if not may_fail or candidate.broke_out or not candidate.failure:
                     raise
                 self._unsolved[case.name] = self._evidence(case, right=False, message=candidate.failure)
                 candidate = self._replace(candidate)
                 continue
-            if failed is not None and not may_fail:
-                self._evidence_builder.rounds.append(failed)
+            if not last.passed and not may_fail:
+                self._evidence_builder.rounds.append(last)
                 raise WrongWorkloadError(case.name)
-            if failed is not None:
-                self._unsolved[case.name] = self._evidence(case, right=False, message=failed.message)
+            if not last.passed:
+                self._unsolved[case.name] = self._evidence(case, right=False, message=last.message)
         self._evidence_builder.note(workload="")
-        launcher.construct(candidate, reference.arguments, reference.model)
-        launcher.load_reference(baseline)
-        launcher.construct_baseline(baseline, reference.arguments, reference.model)
         return candidate
 
     @property
@@ -106,10 +131,9 @@ class WorkloadRuns:
         others = (found[case.name] for case in self._task.workloads[1:])
         return timing.model_copy(update={"workloads": (first, *others)})
 
-    def _time_in(self, case: ProblemCase, participants: Participants, options: TimingOptions) -> RoundEvidence | None:
-        """The round in which the submission is wrong; None if it is right, and was timed."""
+    def _rounds_in(self, case: ProblemCase, candidate: WorkerClient) -> tuple[Reference, list[RoundEvidence], Any]:
+        """The reference in a workload, the submission's rounds up to a wrong one, and the form of its output."""
         launcher, memory, deadline_s = self._worker_set.launcher, self._worker_set.memory, self._task.job.timeout_s
-        candidate = participants.candidate
         with self._task.times.spending("workloads"):
             model = case.model(launcher.seed, memory.device)
             reference = Reference(model, case.init_inputs(launcher.seed), Oracle(model, case.rows_independent))
@@ -120,13 +144,19 @@ class WorkloadRuns:
             )
             judged = list(rounds.run())
             rounds.close()
+        return reference, judged, rounds.form
+
+    def _time_in(self, case: ProblemCase, participants: Participants, options: TimingOptions) -> RoundEvidence:
+        """The submission's last round in a workload. If it is right, it was timed."""
+        memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
+        reference, judged, form = self._rounds_in(case, participants.candidate)
         if not judged[-1].passed:
             return judged[-1]
         changes = FewChanges(case, memory.device)
         timed_case = TimedCase(
             case,
             reference.oracle,
-            rounds.form,
+            form,
             memory,
             deadline_s,
             few_changes=changes.only(self._shown),
@@ -139,7 +169,7 @@ class WorkloadRuns:
         run = TimingRun(participants, timed_case, options, self.earlier)
         run.time_in_turns()
         self._timed.append(_Timed(case, reference, len(judged), run))
-        return None
+        return judged[-1]
 
     def _load_baseline(self, baseline: WorkerClient, case: ProblemCase, reference: Reference) -> None:
         try:

@@ -29,6 +29,7 @@ class Category(StrEnum):
     REDUCED_PRECISION = "reduced_precision"
     NO_CUSTOM_KERNEL = "no_custom_kernel"
     DEGENERATE_PROBLEM = "degenerate_problem"
+    UNTIMED = "untimed"
 
     WRONG_SHAPE = "wrong_shape"
     WRONG_DTYPE = "wrong_dtype"
@@ -131,6 +132,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Right, but the problem accepts a trivial answer, or its reference is uncertain.",
             "rounds; the problem's check",
             "Change the problem's random inputs, or leave the problem out.",
+        ),
+        untimed=(
+            "As `ok`, but not timed (with --no-timing).",
+            "rounds; the output without its own kernels",
+            "Omit --no-timing to rank it.",
         ),
     ),
     **_group(

@@ -1,7 +1,9 @@
-"""Names and descriptions of the timing protocols. evaluator.judge.timing.protocols implements them."""
+"""Names and descriptions of the timing protocols. evaluator.judge.timing.protocols implements them, except `UNTIMED`."""
 
 DEFAULTS = {"cuda": "cold", "cpu": "cpu"}
 """The default protocol of each kind of device."""
+UNTIMED = "untimed"
+"""The protocol of an evaluation that takes no times. It has boards of its own, so that it replaces no timed evaluation."""
 DESCRIPTIONS = {
     "cold": "device time of a call, with its inputs in no cache",
     "throughput": "device time of a call among others, back to back",

@@ -73,7 +73,7 @@ class Result(Record):
     precision: str | None = None
     """The dtype that the problem was judged in, or `own` for that of its file; None if judging did not get so far."""
     protocol: str | None = None
-    """Its timing protocol (evaluator.judge.timing.protocols), or the requested one if not timed; None for the device's default."""
+    """Its timing protocol (evaluator.results.protocol_names), or the requested one if not timed; None for the device's default."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status
@@ -109,6 +109,8 @@ class Result(Record):
             raise ValueError("runtime_ms, baseline_ms and speedup come together or not at all")
         if self.category is Category.OK and self.runtime_ms is None:
             raise ValueError("an ok result needs its times")
+        if self.category is Category.UNTIMED and self.runtime_ms is not None:
+            raise ValueError("an untimed result has no times")
         return self
 
     @property

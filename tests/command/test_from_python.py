@@ -112,6 +112,12 @@ def test_one_submission_has_one_result_and_many_have_theirs_in_order(judging: Ju
     assert judging([]) == []
 
 
+def test_times_can_be_left_out(bench: Bench) -> None:
+    found = judge("double/right.py", reference="problems", device="cpu", timing=False)
+    assert (found.category, found.protocol, found.speedup) == ("no_custom_kernel", "untimed", None)
+    assert found.evidence.untimed and found.evidence.rounds and found.evidence.timing is None
+
+
 def test_threads_and_coroutines_may_judge(judging: Judge) -> None:
     async def several() -> list[Result]:
         return list(await asyncio.gather(*(asyncio.to_thread(judging, "double/wrong.py") for _ in range(3))))

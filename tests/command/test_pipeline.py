@@ -143,6 +143,19 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     assert len(bench.rows()) == 4
 
 
+def test_a_run_without_times_does_not_stand_in_for_one_with_times_but_the_reverse(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    (quick,) = bench.run("double", "--no-timing", "--json", "-").records
+    assert (quick["status"], quick["category"], quick["protocol"]) == ("correct", "no_custom_kernel", "untimed")
+    assert quick["speedup"] is quick["runtime_ms"] is None and quick["baselines"] == {}
+    (full,) = bench.run("double", "--json", "-").records
+    assert full["category"] == quick["category"] and full["speedup"] > 0
+    bench.write("double/other.py", submission("2 * x"))
+    assert "1 already judged and skipped" in bench.run("double").stdout
+    assert "2 already judged and skipped" in bench.run("double", "--no-timing").stdout
+    assert len(bench.rows()) == 3
+
+
 def test_json_on_standard_output_is_all_there_is(bench: Bench) -> None:
     bench.write("double/right.py", submission())
     bench.write("double/wrong.py", submission("x + 1"))

@@ -69,6 +69,13 @@ def test_the_command_line_beats_the_file_and_that_the_default(folder: Path) -> N
     assert judge()[0].reference == [folder / "mine", Path("/yours")]
 
 
+def test_what_the_file_turns_off_can_be_turned_on_again(folder: Path) -> None:
+    write(folder, "timing = false")
+    assert [judge(*words)[0].timing for words in ((), ("--timing",))] == [False, True]
+    write(folder, "")
+    assert [judge(*words)[0].timing for words in ((), ("--no-timing",))] == [True, False]
+
+
 def test_without_a_file_nothing_changes(folder: Path) -> None:
     options, line = judge("--jobs", "2")
     assert line == "" and options == command.options.parser().parse_args(["x.py", "--jobs", "2"])

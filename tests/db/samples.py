@@ -43,6 +43,7 @@ from evaluator.results.evidence import (
     WorkloadEvidence,
     WrongElement,
 )
+from evaluator.results.protocol_names import UNTIMED
 from evaluator.results.result import Environment, Result, now
 from evaluator.results.score import overall_ms
 
@@ -85,7 +86,9 @@ def result(category: Category = Category.OK, source: str = "class ModelNew: ...\
         "duration_s": 1.5,
         "environment": environment(),
     }
-    if category.status is Status.CORRECT:
+    if category is Category.UNTIMED:
+        values["protocol"] = UNTIMED
+    elif category.status is Status.CORRECT:
         speedup = speedup or 2.0
         values |= {"runtime_ms": 2.0, "baseline_ms": 2.0 * speedup, "speedup": speedup}
     if category.status is Status.REJECTED:

@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from db.queries.leaderboard import leaderboard
 from db.schema.evidence_models import (
     BaselineRow,
     BuildAttemptRow,
@@ -152,6 +153,21 @@ def test_judged_needs_every_part_of_the_key(store: Store) -> None:
     assert set(others) == set(EvaluationKey.fields())
     for name, value in others.items():
         assert not judged(store, dataclasses.replace(key, **{name: value})), name
+
+
+@BOTH
+def test_a_timed_evaluation_answers_for_an_untimed_one_and_not_the_reverse(store: Store) -> None:
+    quick, full = result(Category.UNTIMED), result()
+    store.save(quick, SOURCE)
+    assert (judged(store, EvaluationKey.of(quick)), judged(store, EvaluationKey.of(full))) == (True, False)
+    store.save(full, SOURCE)
+    store.save(quick, SOURCE)
+    assert judged(store, EvaluationKey.of(full)) and [row.speedup for row in leaderboard(store)] == [full.speedup]
+    alone = result(submission="b.py")
+    store.save(alone, SOURCE)
+    assert judged(store, EvaluationKey.of(alone).untimed)
+    other = dataclasses.replace(EvaluationKey.of(alone).untimed, case="small")
+    assert not judged(store, other)
 
 
 @BOTH

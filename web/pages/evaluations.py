@@ -144,13 +144,15 @@ def rerun_command(result: Result) -> str:
     words = ["python", "pipeline.py", bundled[1] if bundled else result.submission, "--rerun"]
     options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
     options["--dtype"] = result.precision if result.precision in PRECISIONS else None
-    options["--protocol"] = result.protocol
+    options["--protocol"] = None if result.evidence.untimed else result.protocol
     options["--baseline"] = ",".join(result.baselines) if len(result.baselines) > 1 else None
     words += [word for name, value in options.items() if value is not None for word in (name, value)]
     if result.device:
         words += ["--device", result.device.split(":")[0]]
     if result.block is not None:
         words.append("--every-block")
+    if result.evidence.untimed:
+        words.append("--no-timing")
     return shlex.join(words)
 
 

@@ -72,6 +72,7 @@ class Options(Model):
     case: Name | None = Field(None, description="Name of a set of shapes; default: `full` on a GPU, `small` on a CPU.")
     dtype: Precision | None = Field(None, description="Precision to judge in; default: the problem's own.")
     protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; default: the first of each.")
+    timing: bool = Field(True, description="Whether to take times. Without, a right submission is `untimed`, and never ranked.")
     baselines: list[Literal["eager", "compile"]] = Field(
         ["eager"], max_length=2, description="Baselines to time; `eager` is always one of them."
     )

@@ -1,5 +1,5 @@
-"""Rules for right answers that are not ranked: the problem accepts trivial answers, no own kernel did the work, or the arithmetic is
-narrower than the reference's."""
+"""Rules for right answers that are not ranked: the problem accepts trivial answers, no own kernel did the work, the arithmetic is
+narrower than the reference's, or no times were requested."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def degenerate_problem(evidence: Evidence) -> Verdict | None:
 @rule(order=160, gives=[Category.NO_CUSTOM_KERNEL])
 def no_own_kernel(evidence: Evidence) -> Verdict | None:
     """No kernel of the submission ran, the answer is right without its kernels, or they do too little of the work."""
-    on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
+    on_device = evidence.device_kind == "cuda" or (evidence.timing is not None and evidence.timing.clock == "cuda_event")
     ran = [launch.kernel for launch in evidence.launches if launch.own and launch.code == 0]
     if on_device and not ran:
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but none of the submission's own kernels ran on the device")
@@ -61,6 +61,11 @@ def reduced_precision(evidence: Evidence) -> Verdict | None:
     error = next(filter(is_narrow, found.outputs)).rms_error
     errors = f"{TELLING[found.distribution]} the RMS error is {error:.2g}, where float32 gives 1e-5"
     return Verdict(Category.REDUCED_PRECISION, f"right, but its arithmetic is narrower than the reference's: {errors}")
+
+
+@rule(order=195, gives=[Category.UNTIMED])
+def untimed(evidence: Evidence) -> Verdict | None:
+    return Verdict(Category.UNTIMED, "right; no times were requested") if evidence.untimed else None
 
 
 def narrow_round(rounds: Iterable[RoundEvidence]) -> RoundEvidence | None:

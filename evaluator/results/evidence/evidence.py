@@ -46,6 +46,8 @@ class Evidence(Record):
     """The workload in which the evaluation ended early; empty if it did not."""
     sizes: tuple[int, ...] = ()
     """Distinct sizes of the dimensions of the case's inputs."""
+    untimed: bool = False
+    """Whether no times were requested."""
     timing: TimingEvidence | None = None
     conditions: ConditionsEvidence | None = None
     """None without a timing, and on the CPU."""

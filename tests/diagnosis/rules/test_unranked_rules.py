@@ -22,6 +22,7 @@ def left_out(distribution: str, rounds: tuple[RoundEvidence, ...]) -> tuple[Roun
     return (*rounds[:-1], rounds[-1].model_copy(update={"distribution": distribution, "message": "left out: it errs"}))
 
 
+UNTIMED: dict[str, Any] = {**GPU, "device_kind": "cuda", "timing": None, "untimed": True}
 SORT = "void cub::CUB_300001_SM_900::detail::segmented_sort::DeviceSegmentedSortKernel<false, float*>(float*)"
 
 
@@ -64,6 +65,10 @@ RULES: dict[str, Rule] = {
     "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "own kernels ran"),
     "no extension on the CPU": ({**CPU, "builds": ()}, Category.NO_CUSTOM_KERNEL, "built no extension"),
     "a failed extension, survived, on the CPU": ({**CPU, "builds": (UNDECLARED,)}, Category.NO_CUSTOM_KERNEL, "built no extension"),
+    "no times requested": ({**UNTIMED, "launches": (launch(),)}, Category.UNTIMED, "no times"),
+    "no times requested, on the CPU": ({**CPU, "timing": None, "untimed": True}, Category.UNTIMED, "no times"),
+    "no launch and no times requested": (UNTIMED, Category.NO_CUSTOM_KERNEL, "own kernels ran"),
+    "narrow arithmetic and no times requested": ({**UNTIMED, "launches": (launch(),), "rounds": signs()}, Category.REDUCED_PRECISION, ""),
     "narrow arithmetic": ({**KERNEL, "rounds": signs()}, Category.REDUCED_PRECISION, "RMS error is 0.0004"),
     "narrow arithmetic on the CPU": ({**CPU, "rounds": signs()}, Category.REDUCED_PRECISION, "narrower"),
     "narrow arithmetic of the library's": ({**CPU, "builds": (), "rounds": signs()}, Category.NO_CUSTOM_KERNEL, "no extension"),

@@ -126,6 +126,12 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
     assert told["evidence"]["timing"]["cores"] == [0, 1, 5]
 
 
+def test_an_evaluation_without_times_is_judged_again_without_them(client: TestClient, store: Store) -> None:
+    evidence = full_evidence().model_copy(update={"untimed": True, "timing": None})
+    found = seen(client, f"/evaluation/{put(store, result(Category.UNTIMED, evidence=evidence))}")
+    assert "--no-timing" in found.text and "--protocol" not in found.text
+
+
 def test_workloads_are_listed_drawn_and_lead_to_their_boards(store: Store, client: TestClient) -> None:
     number = put(store, in_workloads("ada", small=2.0, large=8.0, huge=None), "of ada")
     found = Seen(client.get(f"/evaluation/{number}").text)

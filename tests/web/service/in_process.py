@@ -68,7 +68,9 @@ class MadeUpEngine:
 def verdict(job: Job) -> Result:
     category = next((category for part, category in VERDICTS.items() if part in job.code), Category.WRONG_VALUES)
     right = category.status is Status.CORRECT
-    observed: dict[str, Any] = {"runtime_ms": 2.0, "baseline_ms": 4.0, "speedup": 2.0} if right else {}
+    observed: dict[str, Any] = {"runtime_ms": 2.0, "baseline_ms": 4.0, "speedup": 2.0} if right and job.is_timed else {}
+    if category is Category.OK and not job.is_timed:
+        category = Category.UNTIMED
     if right and job.profile:
         observed["evidence"] = Evidence(profile=ProfileEvidence(remark=NO_PROFILE))
     observed |= {"environment": environment("CPU", device_kind="cpu"), "device": "cpu", "precision": job.precision or "own"}

@@ -88,6 +88,14 @@ def test_options_come_to_the_judge(desk: Desk, tokens: Callable[..., str], runne
         assert job is not None and (job.profile, job.strict_inputs, job.shapes) == (wanted, wanted, "others")
 
 
+def test_a_request_without_times_is_a_job_without_times(desk: Desk, tokens: Callable[..., str], runner: Runner) -> None:
+    for wanted in (False, True):
+        desk.submit(options={"timing": wanted}, token=tokens("ada", Scope.SUBMIT))
+        (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+        job = runner._job(claim)
+        assert job is not None and job.is_timed is wanted
+
+
 def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:
     desk.submit(source="VALUE = 1\n")
     (claim,) = desk.requests.claim(OWNER, 1, 30.0)

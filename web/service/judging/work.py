@@ -5,6 +5,7 @@ import hashlib
 from db.queue.requests import Claim
 from evaluator.job import JobOptions
 from evaluator.results.category import Category
+from evaluator.results.protocol_names import UNTIMED
 from evaluator.results.result import Result
 from web.service.models import Options
 
@@ -32,7 +33,7 @@ def job_options(options: Options) -> JobOptions:
         precision=options.precision,
         shapes=options.shapes,
         strict_inputs=options.strict_inputs,
-        protocol=options.protocol,
+        protocol=options.protocol if options.timing else UNTIMED,
         baselines=tuple(dict.fromkeys(["eager", *options.baselines])),
         profile=options.profile,
     )
