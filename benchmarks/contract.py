@@ -1,11 +1,11 @@
-"""Judges honest answers to KernelBench's problems by the correctness rounds only, and lists the incorrect ones.
+"""Judges honest answers to KernelBench's problems without times, and lists the incorrect ones.
 
     python -m benchmarks.plain_answers PATH/TO/KernelBench/KernelBench ANSWERS
     python -m benchmarks.contract PATH/TO/KernelBench/KernelBench ANSWERS --json FILE
 
-Each answer is loaded, constructed and called in a sandbox as in a run, but not timed. After a right answer the problem is checked: if it
-accepts trivial answers, the category is `degenerate_problem`. Judges share the GPU; with `--alone` one at a time uses it, which problems
-of many gigabytes need. Answers that run out of memory beside others are judged again at the end, by one judge, as in a run.
+A right answer has no own kernel, so it is `no_custom_kernel`. If its problem accepts trivial answers, it is `degenerate_problem`. Judges
+share the GPU; with `--alone` one at a time uses it, which problems of many gigabytes need. Answers that run out of memory beside others are
+judged again at the end, by one judge, as in a run.
 """
 
 import argparse
@@ -23,17 +23,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
 from evaluator.machine.devices import Device, choose
-from evaluator.results.result import Result
-
-if TYPE_CHECKING:
-    from evaluator.job import Job
-    from evaluator.judge.correctness.reference import Reference
-    from evaluator.judge.workers.client import WorkerClient
+from evaluator.results.protocol_names import UNTIMED
 
 NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_\d+_kernel")
 TIMEOUT_S = 60.0
@@ -60,7 +55,7 @@ def pairs(problems: Path, answers: Path) -> Iterator[Pair]:
 class Judge:
     """A process that judges one answer after another."""
 
-    def __init__(self, device: Device, *, check: bool, alone: bool) -> None:
+    def __init__(self, device: Device, *, alone: bool) -> None:
         import torch
 
         from evaluator.engine.judge_process import make_context
@@ -72,7 +67,6 @@ class Judge:
         ctypes.CDLL(None).prctl(1, 9)  # the kernel kills it when its parent ends
         if not alone:
             tempfile.tempdir = tempfile.mkdtemp()  # folder of the GPU lock
-        self._check = check
         options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(tempfile.mkdtemp()))
         recorder = launch_recorder(options)
         environment = {**WARM_ENVIRONMENT, **({"LD_PRELOAD": recorder} if recorder else {})}
@@ -84,6 +78,7 @@ class Judge:
     def judge(self, pair: Pair) -> dict[str, Any]:
         """The outcome, as plain values."""
         from evaluator.job import Job
+        from evaluator.judge.evaluate import evaluate
 
         code = pair.answer.read_text(encoding="utf-8")
         job = Job(
@@ -98,9 +93,10 @@ class Judge:
             case=None,
             note="",
             timeout_s=TIMEOUT_S,
+            protocol=UNTIMED,
         )
         start = time.monotonic()
-        result = self._untimed(job)
+        result = evaluate(self._context, job, lambda _: None)
         evidence = result.evidence
         return {
             "level": pair.level,
@@ -119,37 +115,6 @@ class Judge:
             "stages_s": evidence.stages_s,
         }
 
-    def _untimed(self, job: "Job") -> Result:
-        from evaluator.job import result_of
-        from evaluator.judge.post_checks import PostChecks
-        from evaluator.judge.stages import Stages
-        from evaluator.problem.load import load
-        from evaluator.results.category import Category, Status
-
-        check = self._check
-
-        class Untimed(Stages):
-            """An evaluation that ends before its timing."""
-
-            def _time(self, candidate: "WorkerClient", reference: "Reference") -> Any:
-                candidate.end()
-                if check:
-                    PostChecks(self._task, self._worker_set, self._evidence_builder, reference).check_problem(self._form)
-
-            def _check_right(self, *_: object) -> None:
-                pass
-
-        problem = load(job.problem_path)
-        stages = Untimed(self._context, job, problem, problem.instance(problem.default_case(self._context.device.kind)), lambda _: None)
-        try:
-            verdict = stages.run()
-        finally:
-            stages.close()
-        category = verdict.category
-        if category.status is Status.CORRECT and category is not Category.DEGENERATE_PROBLEM:
-            category = Category.NO_CUSTOM_KERNEL
-        return result_of(job, category, verdict.message, evidence=stages.evidence)
-
 
 def serve(
     options: argparse.Namespace,
@@ -158,7 +123,7 @@ def serve(
     done: "multiprocessing.Queue[dict[str, Any]]",
 ) -> None:
     """Judge until the queue is empty."""
-    judge = Judge(device, check=not options.unchecked, alone=options.alone)
+    judge = Judge(device, alone=options.alone)
     while (pair := waiting.get()) is not None:
         try:
             done.put(judge.judge(pair))
@@ -219,7 +184,6 @@ def main() -> int:
     parser.add_argument("--levels", default="1,2,3")
     parser.add_argument("--only", default="", help="level/number, several with commas between")
     parser.add_argument("--alone", action="store_true", help="one judge has the device at a time")
-    parser.add_argument("--unchecked", action="store_true", help="don't check the problems")
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which it stops")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
