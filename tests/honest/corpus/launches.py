@@ -44,6 +44,18 @@ LOAD = """
 LOAD = "return *p;"
 
 
+# %% graph_captured_in_each_call
+# form: captures its kernel in a new CUDA graph in each call: the host's work makes it slow
+# base: gelu_in_cuda
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    answer, graph = torch.empty_like(x), torch.cuda.CUDAGraph()
+    extension.gelu_into(x[:1], answer[:1], torch.cuda.current_stream().cuda_stream)  # loads the kernel, which a capture may not
+    with torch.cuda.graph(graph):
+        extension.gelu_into(x, answer, torch.cuda.current_stream().cuda_stream)
+    graph.replay()
+    return answer
+
+
 # %% graph_replay
 # form: captures its kernel in a CUDA graph in the first call of a shape; later calls copy their input in and replay it
 # base: gelu_in_cuda
@@ -195,6 +207,16 @@ def packed_weight(self) -> torch.Tensor:
 
 def forward(self, x: torch.Tensor) -> torch.Tensor:
     return ops.run(x, self.packed_weight())[:, : self.linear.out_features].contiguous()
+
+
+# %% python_loop_over_chunks
+# form: PyTorch alone, with tens of thousands of launches from a loop in Python
+# expect: cuda correct/no_custom_kernel
+def forward(self, x):
+    answer = torch.empty_like(x)
+    for some, place in zip(x.view(-1).split(4096), answer.view(-1).split(4096), strict=True):
+        place.copy_(torch.nn.functional.gelu(some, approximate="tanh"))
+    return answer
 
 
 # %% several_kernels
