@@ -28,6 +28,8 @@ END_WITHIN_S = 5.0
 LOAD_WITHIN_S = 60.0
 """Seconds in which a problem's file has to be imported, unless it uses the network."""
 
+ALLOW_NETWORK = "files are imported without the network: --reference-network allows it"
+
 log = logging.getLogger(__name__)
 
 
@@ -114,7 +116,7 @@ def serve(pipe: Connection, precision: PrecisionName | None, network: bool) -> N
     with contextlib.suppress(EOFError, OSError):
         while True:
             path, case = pipe.recv()
-            pipe.send(_answer(loaded, precision, path, case))
+            pipe.send(_answer(loaded, precision, network, path, case))
     os._exit(0)  # threads that a problem's file has left running
 
 
@@ -130,7 +132,9 @@ def _leave_network() -> None:
             return
 
 
-def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: Path, case: str | None) -> ProblemFacts | _Fault:
+def _answer(
+    loaded: dict[Path, Problem], precision: PrecisionName | None, network: bool, path: Path, case: str | None
+) -> ProblemFacts | _Fault:
     try:
         if path not in loaded:
             loaded[path] = load(path).in_precision(precision)
@@ -138,4 +142,14 @@ def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: 
             loaded[path].instance(case)
         return loaded[path].facts
     except ProblemError as error:
-        return _Fault(type(error), error.path, error.line, error.rule)
+        remedy = "" if network or not _lacks_server(error.__cause__) else f"; {ALLOW_NETWORK}"
+        return _Fault(type(error), error.path, error.line, error.rule + remedy)
+
+
+def _lacks_server(error: BaseException | None) -> bool:
+    """Whether an exception comes from an OSError that is not about a file, as where a server is not reached."""
+    while error is not None:
+        if isinstance(error, OSError) and error.filename is None:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

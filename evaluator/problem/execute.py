@@ -7,6 +7,8 @@ from types import CodeType, ModuleType
 
 from evaluator.problem.input_drawing import seeded
 
+INSTALL = "a problem can import only installed packages: install this one in Assay's environment"
+
 
 class ProblemError(Exception):
     """A problem's file breaks a rule; the text is one line with file, line and rule."""
@@ -42,4 +44,5 @@ def raised_in_file(path: Path, what: str, error: BaseException) -> ProblemError:
     """A ProblemError for an exception in the file's code, with the file's innermost line in the traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
-    return ProblemError(path, lines[-1] if lines else None, f"{what} raised {type(error).__name__}: {first}")
+    remedy = f"; {INSTALL}" if isinstance(error, ModuleNotFoundError) else ""
+    return ProblemError(path, lines[-1] if lines else None, f"{what} raised {type(error).__name__}: {first}{remedy}")

@@ -373,9 +373,9 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Install the toolkit named.",
         ),
         problem_error=(
-            "The problem's own file is at fault; no submission to it can be judged.",
+            "The problem's file fails here; no submission to it can be judged.",
             "what its file raises or returns",
-            "Mend the problem's file where the message says; `assay problems check` finds the same.",
+            "Mend the problem's file, or install what it lacks, as the message says.",
         ),
         infrastructure_error=(
             "The judge failed; the submission is not to blame.",

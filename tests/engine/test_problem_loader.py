@@ -98,8 +98,23 @@ def test_a_file_reaches_a_server_only_where_it_may(folder: Path, network: bool) 
             if network:
                 assert reader.get("asks").name == "asks"
             else:
-                with pytest.raises(ProblemError, match=r"asks\.py:2: importing the file raised OSError"):
+                with pytest.raises(ProblemError, match=r"asks\.py:2: importing the file raised OSError.*--reference-network allows it"):
                     reader.get("asks")
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("import no_such_package", "install this one in Assay's environment"),
+        ("raise RuntimeError from OSError('no connection')", "--reference-network allows it"),
+        ("open('/no/such/file')", ""),
+    ],
+)
+def test_the_way_out_of_a_missing_package_or_network_is_named(folder: Path, line: str, remedy: str) -> None:
+    (folder / "lacks.py").write_text(f"{line}\n{SOUND}")
+    with ProblemReader(discover([folder])) as reader, pytest.raises(ProblemError, match=r"lacks\.py:1: importing") as raised:
+        reader.get("lacks")
+    assert raised.value.rule.endswith(remedy) and (";" in raised.value.rule) is bool(remedy)
 
 
 def test_nothing_is_started_for_nothing_and_nothing_stays(folder: Path) -> None:
