@@ -159,6 +159,8 @@ def construct(
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
     names = {field: _names(reply.get(field)) for field in ("kept", "converted", "unmatched", "missing")}
+    learned = {name for name, _ in model.named_parameters(remove_duplicate=False)}  # a buffer may be computed anew, as a causal mask is
+    names["missing"] = tuple(shown for shown in names["missing"] if shown.partition(" ")[0] in learned)
     return Constructed(ParametersEvidence(source=source, **names) if packed.views else None, reply.get("changed") is True)
 
 
