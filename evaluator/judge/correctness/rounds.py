@@ -32,7 +32,7 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.results.evidence import RoundEvidence
+from evaluator.results.evidence import ErrorFigures, RoundEvidence
 from evaluator.worker.nested import tensors_of
 
 KERNELS_S = 5.0
@@ -41,6 +41,7 @@ SLOW_CALL_S = 0.05
 SLOW_FACTOR = 10
 """A call that takes longer than both, in seconds and in multiples of the reference's time, is very slow: it gets fewer rounds, since others
 wait."""
+VARIES = "a second call with the same input gave another output: random numbers (dropout is off here), a race or uninitialised memory"
 BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
 """Categories of an answer that may be wrong by rounding alone."""
 MAX_SIZES = 64
@@ -50,6 +51,11 @@ MAX_SIZES = 64
 def has_overflowed(rounds: Iterable[RoundEvidence]) -> bool:
     """Whether an output overflowed because of outliers, so that the round was left out."""
     return any(each.distribution == OUTLIERS and each.passed and each.message.endswith(OVERFLOWS) for each in rounds)
+
+
+def _differ(first: Sequence[ErrorFigures], second: Sequence[ErrorFigures]) -> bool:
+    """Whether two answers to one input differ beyond the tolerance. If they agree within it, so do their largest errors."""
+    return any(abs(one.max_error - other.max_error) > one.tolerance for one, other in zip(first, second, strict=False))
 
 
 class Rounds:
@@ -277,6 +283,8 @@ class Rounds:
         if _moved(first, second):
             message = f"two calls with the same input: other elements were wrong in the second: {first.message}"
             return replace(first, category=Category.NONDETERMINISTIC, message=message)
+        if _differ(first.figures, second.figures):
+            return replace(first, message=f"{first.message}; {VARIES}")
         return first
 
     def _fill(self, arguments: Sequence[Any]) -> None:
