@@ -13,7 +13,6 @@ from typing import Any
 from evaluator.build.diagnostics.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes import profile_notes
-from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.diagnosis.notes.kernel_notes import by_time, timed
 from evaluator.diagnosis.notes.sanitizer_notes import told
 from evaluator.diagnosis.notes.speed_notes import speed_notes
@@ -115,13 +114,8 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     found += [*_diagnostics(result), *_traceback(result), *_figures(evidence)]
     if evidence.sanitizer is not None:
         found.append(Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer)))
-    advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
-    found.append(
-        Section(
-            "what to do",
-            tuple(text for text in (*_own_parameters(evidence), advice, result.hint or CATEGORIES[result.category].hint) if text),
-        )
-    )
+    hint = result.hint or CATEGORIES[result.category].hint
+    found.append(Section("what to do", (*_own_parameters(evidence), *([hint] if hint else []))))
     if result.status is Status.CORRECT:
         found.append(Section("on other inputs, which decide no verdict", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from evaluator.results.category import CATEGORIES, Category
+from evaluator.diagnosis.notes.compiler_advice import advice_on
+from evaluator.results.category import CATEGORIES, Category, Status
 
 STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
 """The worker's action in each stage, in words."""
@@ -15,10 +16,11 @@ class Verdict:
     category: Category
     message: str
     hint: str = ""
-    """By default its category's."""
+    """By default the advice on a compiler's message, or else its category's."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hint", self.hint or CATEGORIES[self.category].hint)
+        advice = advice_on(self.message) if self.category.status is Status.BUILD_FAILED else ""
+        object.__setattr__(self, "hint", self.hint or advice or CATEGORIES[self.category].hint)
 
 
 def doing(stage: str) -> str:

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
 from evaluator.diagnosis.notes.compiler_advice import advice_on
+from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import (
     BuildEvidence,
@@ -39,7 +40,7 @@ def launch(
 
 
 def failing(category: Category, message: str = "so", **evidence: object) -> Result:
-    return result(category, message=message, hint=CATEGORIES[category].hint, evidence=Evidence.model_validate(evidence))
+    return result(category, message=message, hint=Verdict(category, message).hint, evidence=Evidence.model_validate(evidence))
 
 
 def test_a_failed_build_shows_the_line_and_the_other_errors() -> None:
@@ -184,8 +185,9 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
     ],
 )
 def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
+    assert advice in Verdict(Category.CUDA_COMPILE_ERROR, message).hint
     assert advice in feedback(failing(Category.CUDA_COMPILE_ERROR, message), CODE).text
-    assert advice_on("nothing of the kind") is None
+    assert advice_on("nothing of the kind") == ""
 
 
 HOSTILE = "a\n```\n~~~~~~\n~~~\n<script>alert(1)</script>\n\x1b[31mred\x1b]0;title\x07 \u202e\u2028\x85\n# Heading **correct/ok**\n````\n[x](http://y)"

@@ -47,6 +47,6 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 """Patterns of messages, with advice. The first match counts."""
 
 
-def advice_on(message: str) -> str | None:
-    """The advice on a message of a compiler, linker or loader; None if there is none."""
-    return next((advice for pattern, advice in ADVICE if pattern.search(message)), None)
+def advice_on(message: str) -> str:
+    """The advice on a message of a compiler, linker or loader; empty if there is none."""
+    return next((advice for pattern, advice in ADVICE if pattern.search(message)), "")
