@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge.context import Task
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.jit_compilers import interpreted, without_blame
+from evaluator.judge.workers.jit_compilers import interpreted, lacks_interpreter, without_blame
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ExceptionEvidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
@@ -90,8 +90,9 @@ class EvidenceBuilder:
 
     def _holds_without_device(self, verdict: Verdict) -> bool:
         """Whether the verdict has nothing to do with the missing GPU: it is about a build, a missing module, the judge or the machine."""
-        of_build = verdict.category.status is Status.BUILD_FAILED or (verdict.category is Category.NO_TOOLCHAIN and self.evidence.builds)
         exception = self.evidence.exception  # other import errors may come from a library without its device
+        lacks_tool = verdict.category is Category.NO_TOOLCHAIN and (self.evidence.builds or lacks_interpreter(exception))
+        of_build = verdict.category.status is Status.BUILD_FAILED or lacks_tool
         of_module = verdict.category is Category.IMPORT_ERROR and exception is not None and exception.type == "ModuleNotFoundError"
         return bool(of_build) or of_module or verdict.category is Category.INFRASTRUCTURE_ERROR
 

@@ -11,10 +11,12 @@ import pytest
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain
+from evaluator.dsl import triton
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
 from evaluator.judge.timing.checks.spot_check import SETTLED_REVEALS
 from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers import jit_compilers
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
@@ -220,6 +222,16 @@ def test_where_the_cpu_stands_in_for_a_gpu_a_missing_module_is_still_an_import_e
     result = judge(code, context=replace(context, stands_in=True))
     assert (result.category, result.evidence.builds) == (Category.IMPORT_ERROR, ()), result.message
     assert "line 1: ModuleNotFoundError: No module named 'no_such_module'" in result.message
+
+
+@pytest.mark.parametrize(("runs", "category"), [({"TRITON_INTERPRET": "1"}, Category.NO_TOOLCHAIN), (None, Category.NO_DEVICE)])
+def test_where_the_cpu_stands_in_for_a_gpu_only_an_interpreter_is_worth_installing(
+    judge: Judge, context: JudgeContext, monkeypatch: pytest.MonkeyPatch, runs: dict[str, str] | None, category: Category
+) -> None:
+    dsl = replace(triton.DSL, packages={"no_such_dsl": "no_such_dsl"}, without_device=runs)
+    monkeypatch.setattr(jit_compilers, "dsls", lambda: (dsl,))
+    result = judge("import no_such_dsl\n" + SOFTMAX, context=replace(context, stands_in=True))
+    assert (result.category, "no_such_dsl is not installed on this machine" in result.message) == (category, True), result.message
 
 
 @pytest.mark.parametrize(("body", "readied"), [("return torch.softmax(x, 0)", False), ("return torch.softmax(x, 1)", True)])

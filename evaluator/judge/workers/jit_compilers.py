@@ -91,11 +91,23 @@ def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
 
 def what_is_missing(exception: ExceptionEvidence) -> str:
     """Message about a missing part of the machine that prevented compiling a kernel and ended the submission; else empty."""
-    missing = _MISSING.match(exception.message) if exception.type == "ModuleNotFoundError" else None
-    package = next((dsl.packages[missing[1]] for dsl in dsls() if missing[1] in dsl.packages), None) if missing else None
+    module = _missing_module(exception)
+    package = next((dsl.packages[module] for dsl in dsls() if module in dsl.packages), None)
     if package and not is_installed(package):
         return f"{package} is not installed on this machine"
     return next(filter(None, (asked(dsl, dsl.lacks, exception) for dsl in dsls())), "")
+
+
+def lacks_interpreter(exception: ExceptionEvidence | None) -> bool:
+    """Whether the exception is the lack of a DSL that runs kernels on the CPU."""
+    module = _missing_module(exception) if exception is not None else ""
+    return any(dsl.without_device is not None and module in dsl.packages for dsl in dsls())
+
+
+def _missing_module(exception: ExceptionEvidence) -> str:
+    """The module that an import did not find; empty for another exception."""
+    missing = _MISSING.match(exception.message) if exception.type == "ModuleNotFoundError" else None
+    return missing[1] if missing else ""
 
 
 def runs_without_device() -> bool:
