@@ -28,7 +28,7 @@ END_WITHIN_S = 5.0
 LOAD_WITHIN_S = 60.0
 """Seconds in which a problem's file has to be imported, unless it uses the network."""
 
-ALLOW_NETWORK = "files are imported without the network: --reference-network allows it"
+ALLOW_NETWORK = "files are imported without the network: fetch what they need before, or judge with --reference-network"
 
 log = logging.getLogger(__name__)
 
