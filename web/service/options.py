@@ -17,7 +17,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The service's options, and its commands."""
     this = argparse.ArgumentParser(prog=program, description="Accepts submissions over HTTP, and judges them.")
     add = this.add_argument
-    add("--db", metavar="URL", help=f"database (default: {DEFAULT_URL})")
+    database = f"database (default: {DEFAULT_URL})"
+    add("--db", metavar="URL", help=database)
     add("--host", default=HOST, help="address (default: %(default)s)")
     add("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)")
@@ -66,6 +67,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     new.add_argument("--rate", type=_per("min"), metavar="N/min", help="calls per minute and process (default: no limit)")
     tokens.add_parser("list", help="show all tokens, without their secrets")
     tokens.add_parser("revoke", help="make a token invalid").add_argument("id", metavar="ID", help="the token's id")
+    for command in tokens.choices.values():
+        command.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=database)
     add_option(this)
     return this
 

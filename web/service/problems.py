@@ -15,7 +15,7 @@ from evaluator.engine.problem_loader import ProblemReader
 from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
-from evaluator.problem.execute import ProblemError
+from evaluator.problem.execute import OptionError, ProblemError
 from evaluator.problem.problem import ProblemFacts
 from evaluator.submission.attribution import Catalogue, Claims
 from evaluator.submission.source import clean
@@ -134,8 +134,10 @@ class ServedProblems:
         self._check_protocol(options)
         try:
             facts = self.facts(name, options.precision)
-        except ProblemError as error:
+        except OptionError as error:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_option", f"dtype: {error.rule}.") from error
+        except ProblemError as error:
+            raise _broken("problem", error) from error
         if options.case is None or options.case in facts.case_names:
             return
         try:
@@ -150,8 +152,7 @@ class ServedProblems:
         try:
             self.inline_facts(inline, options.precision, options.case)
         except ProblemError as error:
-            place = f"line {error.line}: " if error.line else ""
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_reference", f"reference: {place}{error.rule}.") from error
+            raise _broken("reference", error) from error
 
     def inline_facts(self, inline: Inline, precision: PrecisionName | None, case: str | None = None) -> ProblemFacts:
         """Facts of a problem that came with a submission. Raises ProblemError."""
@@ -190,3 +191,9 @@ class ServedProblems:
                 file.write(inline.source.encode())
             os.replace(file.name, path)  # noqa: PTH105 - both are plain names
         return path
+
+
+def _broken(field: str, error: ProblemError) -> RefusedError:
+    """The refusal of a problem whose file is at fault. `field` is the request's."""
+    place = f"line {error.line}: " if error.line else ""
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_reference", f"{field}: {place}{error.rule.removesuffix('.')}.")
