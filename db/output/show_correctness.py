@@ -1,6 +1,7 @@
 """Text of an evaluation's correctness: rounds, errors, other shapes, other inputs, sanitizer reports."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from db.output.facts import inputs_word, shape_words
 from db.output.layout import Item, facts_table, heading, table_of
@@ -57,7 +58,8 @@ def _wrong_output(output: ErrorFigures) -> Iterator[Item]:
     if output.error_map is not None:
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
         yield f"  largest error of each {cell_size} patch, in half decades above the tolerance:"
-        yield block("\n".join(output.error_map.rows), indent="    ")
+        runs = ((row, sum(1 for _ in same)) for row, same in groupby(output.error_map.rows))
+        yield block("\n".join(f"{row} ({count} such rows)" if count > 1 else row for row, count in runs), indent="    ")
 
 
 def shapes_section(evidence: Evidence) -> Iterator[Item]:
