@@ -142,8 +142,8 @@ def _answer(
             loaded[path].instance(case)
         return loaded[path].facts
     except ProblemError as error:
-        remedy = "" if network or not _lacks_server(error.__cause__) else f"; {ALLOW_NETWORK}"
-        return _Fault(type(error), error.path, error.line, error.rule + remedy)
+        rule = error.rule if network or not _lacks_server(error.__cause__) else f"{error.rule.removesuffix('.')}; {ALLOW_NETWORK}"
+        return _Fault(type(error), error.path, error.line, rule)
 
 
 def _lacks_server(error: BaseException | None) -> bool:

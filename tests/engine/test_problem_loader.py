@@ -106,7 +106,10 @@ def test_a_file_reaches_a_server_only_where_it_may(folder: Path, network: bool) 
     ("line", "remedy"),
     [
         ("import no_such_package", "install this one in Assay's environment"),
-        ("raise RuntimeError from OSError('no connection')", "or judge with --reference-network"),
+        (
+            "raise RuntimeError('No server.') from OSError",
+            "No server; files are imported without the network: fetch what they need before, or judge with --reference-network",
+        ),
         ("open('/no/such/file')", ""),
     ],
 )
