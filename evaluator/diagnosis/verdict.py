@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator.diagnosis.notes.compiler_advice import advice_on
+from evaluator.diagnosis.compiler_advice import advice_on
 from evaluator.results.category import CATEGORIES, Category, Status
 
 STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
