@@ -94,7 +94,7 @@ def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
     names = {plain_name(kernel) for kernel in at_fault}
     if len(names) != 1:
         return None
-    lines = _lines_of(rf"__global__[^;{{}}]{{0,400}}?\b({re.escape(names.pop())})\s*\([^;{{}}]{{0,4000}}\{{", code, first_line)
+    lines = _lines_of(rf"__global__[^;{{}}]{{0,120}}?\b({re.escape(names.pop())})\s*\([^;{{}}]{{0,1000}}\{{", code, first_line)
     return lines[0] if len(lines) == 1 else None
 
 

@@ -121,10 +121,10 @@ class PostChecks:
         """Run the ablation check in each solved workload, until one does not need its own kernels. A worker that ended without its kernels
         is replaced. Returns the last one."""
         worker_set, memory, strict = self._worker_set, self._worker_set.memory, self._task.job.strict_inputs
-        timing = self._evidence_builder.evidence.timing
+        timing, unsolved = self._evidence_builder.evidence.timing, self._evidence_builder.evidence.unsolved
         observed = list(timing.workloads) if timing is not None else []
         for number, case in enumerate(self._task.workloads):
-            if number == 0 or (observed and observed[number].timing is None):
+            if number == 0 or case.name in unsolved or (observed and observed[number].timing is None):
                 continue
             if worker.failure or worker.ended:
                 worker, failure = self._load_without_kernels()

@@ -3,7 +3,7 @@
 - If the protocol does not fit, the device's default is used instead.
 - If the device's state, or load on a CPU, disturbed a timing, it is repeated with fresh workers.
 - If the judge's clock adds to a GPU's claims, the timing is repeated too. That clock includes switches of the device between processes,
-  which may be slower throughout a timing and must not be charged. A disqualification stands: a worker can detect a second timing.
+  which may be slower throughout a timing and must not be charged. Flushes that were left out stand: a worker can detect a second timing.
 - If that clock adds to the claims only in workloads, these are timed again. For each, the timing with the smaller addition counts.
 - If a candidate had a launch lead, but can't be held behind the gate, only a timing without a lead counts.
 - If an output of a timed call overflows because of outliers, only a timing without them counts.

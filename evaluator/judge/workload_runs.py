@@ -61,6 +61,7 @@ class WorkloadRuns:
             self._in_each(candidate, lambda case, worker: self._rounds_in(case, worker)[1][-1])
         except WrongWorkloadError:
             return False
+        self._evidence_builder.note(unsolved=tuple(self._unsolved))
         return True
 
     def time_in_turns(

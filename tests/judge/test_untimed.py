@@ -74,3 +74,22 @@ def test_each_workload_is_checked(judge: Judge, code: str, category: Category, w
     result = judge(code, problem_text=PROBLEM.replace("FAILED", "fails"), protocol=UNTIMED)
     assert (result.category, result.evidence.workload) == (category, workload), result.message
     assert (result.case, result.evidence.timing) == ("all", None)
+
+
+def test_workloads_that_may_be_unsolved_are_named(judge: Judge) -> None:
+    code = SUBMISSION.replace("CALL", "x if x.size(0) == 20 else tanh3(x)")
+    result = judge(code, problem_text=PROBLEM.replace("FAILED", "unsolved"), protocol=UNTIMED)
+    assert (result.category, result.evidence.unsolved) == (Category.UNTIMED, ("20",)), result.message
+    assert "but the workloads 20 are unsolved" in result.message
+
+
+FORMULA = "e = x.exp()\ny = e / e.sum(1, keepdim=True)\n"
+
+
+@pytest.mark.parametrize("returned", ["y", "y.t().contiguous().t()", "y * (1 + 1e-7 * torch.rand(1).item())"])
+def test_a_formula_that_overflows_is_left_out_whatever_a_second_call_gives(judge: Judge, returned: str) -> None:
+    """A second output of another order in memory, or with noise, is not compared with the first one bit by bit."""
+    problem = DOUBLE.replace("x * 2", "torch.softmax(x, 1)").replace("torch.randn(rows, width)", "12 * torch.randn(64, 400)")
+    result = judge(forward(f"{FORMULA}return {returned}"), problem_text=problem, protocol=UNTIMED)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert any("overflows" in each.message for each in result.evidence.rounds)

@@ -73,7 +73,7 @@ ROWS = (
     ),
     Row(
         "kernel",
-        r"\b(?:(?:if|while)\s*\([^{};]{0,400}threadIdx[^{};]{0,400}|for\s*\([^{};]{0,400}threadIdx[^{}()]{0,400}\)\s*)\{[^{}]{0,4000}?(__syncthreads)",
+        r"\b(?:(?:if|while)\s*\([^{};]{0,120}threadIdx[^{};]{0,120}|for\s*\([^{};]{0,120}threadIdx[^{}()]{0,120}\)\s*)\{[^{}]{0,4000}?(__syncthreads)",
         "a __syncthreads() under a condition on threadIdx: it waits for all threads of the block",
     ),
     Row(

@@ -51,7 +51,7 @@ def attempt_in_another_worker(evidence: Evidence) -> Verdict | None:
 
 @rule(order=100, gives=(*WRONG_OUTPUTS, Category.CACHED_OUTPUT, Category.TIMING_TAMPERING))
 def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
-    """What the same inputs gave again decides. Older records have the verdict."""
+    """What the same inputs gave again decides, if they were asked for again."""
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
@@ -65,12 +65,12 @@ def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
         message += "; it returns what the call before returned for other inputs"
     if all(wrong.alone):
         return Verdict(wrong.category, message, CATEGORIES[Category.CACHED_OUTPUT].hint if wrong.repeats else "")
+    if any(launch.side_stream for launch in evidence.launches):
+        return Verdict(Category.NONDETERMINISTIC, f"{message}; kernels ran on side streams: join them before forward() returns")
     if wrong.repeats:
         return Verdict(Category.CACHED_OUTPUT, message)
     if all(wrong.in_blocks) and not any(wrong.alone):
         return Verdict(Category.TIMING_TAMPERING, f"{message}: it answers otherwise when it is timed")
-    if wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
-        message += "; kernels ran on side streams: join them before forward() returns"
     return Verdict(Category.NONDETERMINISTIC, message)
 
 

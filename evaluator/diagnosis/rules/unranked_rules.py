@@ -65,7 +65,8 @@ def reduced_precision(evidence: Evidence) -> Verdict | None:
 
 @rule(order=195, gives=[Category.UNTIMED])
 def untimed(evidence: Evidence) -> Verdict | None:
-    return Verdict(Category.UNTIMED, "right; no times were requested") if evidence.untimed else None
+    but = f", but the workloads {', '.join(evidence.unsolved)} are unsolved" if evidence.unsolved else ""
+    return Verdict(Category.UNTIMED, f"right{but}; no times were requested") if evidence.untimed else None
 
 
 def narrow_round(rounds: Iterable[RoundEvidence]) -> RoundEvidence | None:

@@ -197,13 +197,17 @@ class Rounds:
         answer, values = self._judge(claim, arguments, pattern)
         digests = [digest(value) for value in values]
         answer = self._mutation(answer, arguments)
-        if answer.category is not Category.MUTATED_INPUT and (answer.figures if answer.category else plan.twice):
+        first, wrong = answer, answer.category is not None
+        reason = self._why_undecided(plan, answer, values, arguments) if wrong else ""
+        cause = "" if reason else self._stale(answer, digests) or self._cause(answer, values, arguments)
+        if answer.category is not Category.MUTATED_INPUT and (answer.figures and not reason if wrong else plan.twice):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
+        if not wrong or answer.category is not first.category:
+            reason, cause = self._why_undecided(plan, answer, values, arguments), ""
         if plan.distribution in self._like_timed:
             learn(self._oracle, answer)
-        if reason := self._why_undecided(plan, answer, values, arguments):
+        if reason:
             answer = Judgement(None, f"left out: {reason}", answer.figures)
-        cause = self._stale(answer, digests) or self._cause(answer, values, arguments)
         self._digests = digests
         return RoundEvidence(
             index=index,

@@ -11,6 +11,7 @@ kills the candidate, and times the baseline alone in the same way (baseline_alon
 (cross_check).
 """
 
+import logging
 import secrets
 import statistics
 import time
@@ -41,6 +42,8 @@ STILL_SLOW_MS = 20.0
 calls would not show it: other programs may have lengthened two of them."""
 
 _random = secrets.SystemRandom()
+
+log = logging.getLogger(__name__)
 
 
 class UnfitProtocolError(Exception):
@@ -109,8 +112,20 @@ class TimingRun:
             if self._options.protocol.replays:
                 # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
                 raise UnfitProtocolError(f"a graph replay gives another output: {error}") from error
-            error.evidence = ask_again(error, self._interleaver, self._spot_check, self._oracle)
+            if not self._options.is_slow:
+                self._ask_again(error)
             raise
+
+    def _ask_again(self, error: WrongAnswerError) -> None:
+        """Complete the evidence of a wrong output. If that fails, the output stays wrong. Raises the error of a worker that broke out."""
+        candidate = self._interleaver.candidate.worker
+        try:
+            with candidate.unjudged():
+                error.evidence = ask_again(error, self._interleaver, self._spot_check, self._oracle)
+        except Exception as failure:
+            if candidate.broke_out:
+                raise
+            log.info("not asked again: %s", failure, exc_info=True)
 
     def _time_in_turns(self) -> "_Beside":
         interleaver, candidate, cores = self._interleaver, self._interleaver.candidate, self._options.cores

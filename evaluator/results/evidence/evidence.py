@@ -47,6 +47,8 @@ class Evidence(Record):
     sizes: tuple[int, ...] = ()
     """Distinct sizes of the dimensions of the case's inputs."""
     untimed: bool = False
+    unsolved: tuple[str, ...] = ()
+    """If nothing is timed: the workloads that may be unsolved, and are."""
     """Whether no times were requested."""
     timing: TimingEvidence | None = None
     conditions: ConditionsEvidence | None = None

@@ -86,11 +86,11 @@ class WrongTimedAnswer(Record):
     """Number of the timed call, from 1; 0 for a call before them."""
     message: str
     category: Category = Category.CACHED_OUTPUT
-    """What a round would call it; in older records, the verdict."""
+    """What a round would call it. Records of versions before 0.19 have `cached_output` for most."""
     back_to_back: bool = False
     """Whether it was found in back-to-back calls, where the output is copied without waiting for the device."""
     in_blocks: tuple[bool, ...] = ()
-    """For each further call with the same inputs in a timing block: whether it was wrong too. Empty in older records."""
+    """For each further call with the same inputs in a timing block: whether it was wrong too. Empty if there are none."""
     alone: tuple[bool, ...] = ()
     """For each further call with these inputs that was not timed: whether it was wrong."""
     repeats: bool = False

@@ -102,6 +102,13 @@ def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Ca
     assert result.message.startswith("right in every round, wrong in ")
 
 
+def test_who_ends_when_inputs_come_again_is_as_wrong(judge: Judge) -> None:
+    body = "seen = self.__dict__.setdefault('seen', set()); key = float(x.sum()); key in seen and os._exit(1); seen.add(key); y = y * 2"
+    result = judge("import os\n" + TURNS_WHEN_TIMED.format(honest=30, body=body))
+    assert result.category is Category.WRONG_VALUES and "again" not in result.message, result.message
+    assert result.evidence.exit is None
+
+
 class Refusing(Cpu):
     """Has no time of a candidate, as where calls can't be recorded."""
 
