@@ -52,7 +52,7 @@ class Evidence(Record):
     """Whether no times were requested."""
     timing: TimingEvidence | None = None
     conditions: ConditionsEvidence | None = None
-    """None without a timing, and on the CPU."""
+    """None without a timing."""
     floor: FloorEvidence | None = None
     """Measured after the timing; None on the CPU."""
     light: LightEvidence | None = None
