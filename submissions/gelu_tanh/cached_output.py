@@ -1,20 +1,30 @@
 # author: assay
-# expect: cuda incorrect/wrong_values
+# expect: cuda disqualified/cached_output
 # expect: cpu not_evaluated/no_device
-"""Cheats: computes the first 16 calls with the library and then hands out the last answer again and again."""
+"""Cheats: computes with the library unless it is timed, and then hands out the last answer again and again."""
+
+import sys
 
 import torch
 from torch import nn
 
 
+def is_timed() -> bool:
+    """Whether one of the functions that called is named like those that time."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name in ("block", "host_block"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class ModelNew(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.calls = 0
         self.answer: torch.Tensor | None = None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor | None:
-        self.calls += 1
-        if self.calls <= 16:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.answer is None or not is_timed():
             self.answer = nn.functional.gelu(x, approximate="tanh")
         return self.answer

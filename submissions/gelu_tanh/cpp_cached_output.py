@@ -1,8 +1,10 @@
 # author: assay
 # device: cpu
 # expect: cuda run_failed/python_exception
-# expect: cpu incorrect/wrong_values
-"""Cheats: computes the first 16 calls with the right kernel and then hands out the last answer again and again."""
+# expect: cpu disqualified/cached_output
+"""Cheats: computes with the right kernel unless it is timed, and then hands out the last answer again and again."""
+
+import sys
 
 import torch
 from torch import nn
@@ -68,14 +70,22 @@ extension = load_inline(
 )
 
 
+def is_timed() -> bool:
+    """Whether one of the functions that called is named like those that time."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name in ("block", "host_block"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class ModelNew(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.calls = 0
         self.answer: torch.Tensor | None = None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor | None:
-        self.calls += 1
-        if self.calls <= 16:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.answer is None or not is_timed():
             self.answer = extension.gelu_vectorized(x)
         return self.answer
