@@ -31,7 +31,7 @@ WIDE = {
 LEAST_RIGHT_LINES = 0.95
 MEASURED_ELSEWHERE = {
     *(category for category, info in CATEGORIES.items() if info.status in (Status.DISQUALIFIED, Status.NOT_EVALUATED)),
-    *(Category.OK, Category.REDUCED_PRECISION, Category.DEGENERATE_PROBLEM, Category.BUILD_TIMEOUT),
+    *(Category.OK, Category.UNTIMED, Category.REDUCED_PRECISION, Category.DEGENERATE_PROBLEM, Category.BUILD_TIMEOUT),
 }
 """Categories of the attacks and of the judge's own troubles, what is right, what is a problem's fault, and what takes five minutes to be
 seen. What is right by reduced precision is among the attacks, whose problems declare nothing."""
