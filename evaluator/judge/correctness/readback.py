@@ -22,6 +22,12 @@ def allocate_outputs(memory: SharedMemory, expected: Any) -> list[Allocation]:
     return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
 
 
+def poison(worker: WorkerClient, outputs: Sequence[Allocation], deadline_s: float, pattern: int | None) -> None:
+    """Fill the worker's free memory with this byte, so that unwritten output shows it; without a byte, stop that. outputs: the judge's
+    memory for outputs of these sizes."""
+    worker.request("poison", deadline_s, pattern=pattern, sizes=[allocation.requested for allocation in outputs])
+
+
 def ask_to_reveal(
     worker: WorkerClient,
     outputs: Sequence[Allocation],

@@ -23,7 +23,7 @@ from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
 from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
-from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, snapshot
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, poison, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
@@ -51,11 +51,6 @@ MAX_SIZES = 64
 def has_overflowed(rounds: Iterable[RoundEvidence]) -> bool:
     """Whether an output overflowed because of outliers, so that the round was left out."""
     return any(each.distribution == OUTLIERS and each.passed and each.message.endswith(OVERFLOWS) for each in rounds)
-
-
-def _differ(first: Sequence[ErrorFigures], second: Sequence[ErrorFigures]) -> bool:
-    """Whether two answers to one input differ beyond the tolerance. If they agree within it, so do their largest errors."""
-    return any(abs(one.max_error - other.max_error) > one.tolerance for one, other in zip(first, second, strict=False))
 
 
 class Rounds:
@@ -304,8 +299,7 @@ class Rounds:
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree(arguments)])
 
     def _poison(self, pattern: int | None) -> None:
-        sizes = [allocation.requested for allocation in self._outputs]
-        self._worker.request("poison", self._deadline_s, pattern=pattern, sizes=sizes)
+        poison(self._worker, self._outputs, self._deadline_s, pattern)
 
     def _call(self) -> tuple[Any, int]:
         synchronize(self._memory.device)
@@ -373,3 +367,8 @@ def _moved(first: Judgement, second: Judgement) -> bool:
     return any(
         one.first_index != two.first_index and 0 < max(one.wrong, two.wrong) <= max(1, ISOLATED_SHARE * one.elements) for one, two in both
     )
+
+
+def _differ(first: Sequence[ErrorFigures], second: Sequence[ErrorFigures]) -> bool:
+    """Whether two answers to one input differ beyond the tolerance. If they agree within it, so do their largest errors."""
+    return any(abs(one.max_error - other.max_error) > one.tolerance for one, other in zip(first, second, strict=False))

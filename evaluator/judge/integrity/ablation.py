@@ -11,7 +11,7 @@ from typing import Any
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
-from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, poison, snapshot
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
@@ -101,7 +101,7 @@ def _asked(
     gross: bool,
 ) -> Judgement:
     """Fill the worker's free memory, and judge its answer to these arguments, which are already in its inputs."""
-    worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
+    poison(worker, outputs, deadline_s, secrets.choice(PATTERNS))
     synchronize(memory.device)
     leave_memory(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))

@@ -233,7 +233,6 @@ class TimingRun:
     def _run_gated(self, gated_calls: GatedCalls) -> None:
         """Raises UnevenError, and the errors of gated calls."""
         candidate = self._interleaver.candidate
-        self._spot_check.in_bursts = True
         self._interleaver.forget_arguments()  # bursts make their own
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:

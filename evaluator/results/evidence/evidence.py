@@ -47,9 +47,9 @@ class Evidence(Record):
     sizes: tuple[int, ...] = ()
     """Distinct sizes of the dimensions of the case's inputs."""
     untimed: bool = False
-    unsolved: tuple[str, ...] = ()
-    """If nothing is timed: the workloads that may be unsolved, and are."""
     """Whether no times were requested."""
+    unsolved: tuple[str, ...] = ()
+    """If no times were requested: the workloads that may be unsolved, and are."""
     timing: TimingEvidence | None = None
     conditions: ConditionsEvidence | None = None
     """None without a timing."""

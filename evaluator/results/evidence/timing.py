@@ -88,7 +88,7 @@ class WrongTimedAnswer(Record):
     category: Category = Category.CACHED_OUTPUT
     """What a round would call it. Records of versions before 0.19 have `cached_output` for most."""
     back_to_back: bool = False
-    """Whether it was found in back-to-back calls, where the output is copied without waiting for the device."""
+    """In older records, whether it was found in back-to-back calls, where the output is copied without waiting for the device."""
     in_blocks: tuple[bool, ...] = ()
     """For each further call with the same inputs in a timing block: whether it was wrong too. Empty if there are none."""
     alone: tuple[bool, ...] = ()

@@ -82,8 +82,8 @@ RULES: dict[str, Rule] = {
     "a race in two of six": (wrong_again((True, False, True), (False,) * 3), Category.NONDETERMINISTIC, "in 2 of 3 timed calls and 0 of 3"),
     "a race that is mostly lost": (wrong_again((True,) * 3, (True, False, True)), Category.NONDETERMINISTIC, "2 of 3 alone"),
     "a race that did not come again": (wrong_again((False,) * 3, (False,) * 3), Category.NONDETERMINISTIC, "0 of 3"),
-    "back to back, on a stream of its own": (
-        {**wrong_again((False,) * 3, (False,) * 3, back_to_back=True), "launches": (launch(side_stream=True),)},
+    "in all blocks, on a stream of its own": (
+        {**wrong_again((True,) * 3, (False,) * 3, repeats=True), "launches": (launch(side_stream=True),)},
         Category.NONDETERMINISTIC,
         "join them before forward() returns",
     ),

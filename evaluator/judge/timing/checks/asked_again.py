@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.correctness.readback import poison
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
@@ -30,7 +31,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     def ask(calls: Callable[..., Iterator[Answer]]) -> tuple[bool, bool]:
         """Whether the output is wrong, and whether it is that of the call before."""
         other = _otherwise(interleaver, arguments)
-        spot_check.poison(secrets.choice(range(1, 255)))
+        poison(candidate.worker, spot_check.outputs, candidate.deadline_s, secrets.choice(range(1, 255)))
         sample, answers = spot_check.sample_for(arguments), calls(candidate, other, arguments)
         try:
             before = spot_check.take(candidate, next(answers), sample)
@@ -47,7 +48,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     with interleaver.unsampled(candidate):
         in_blocks, repeated = zip(*(ask(interleaver.blocks_with) for _ in range(TIMES)), strict=True)
         alone, _ = zip(*(ask(interleaver.calls_alone) for _ in range(TIMES)), strict=True)
-        spot_check.poison(None)
+        poison(candidate.worker, spot_check.outputs, candidate.deadline_s, None)
     return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
 
 

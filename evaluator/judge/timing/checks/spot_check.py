@@ -68,11 +68,11 @@ _random = secrets.SystemRandom()
 class WrongAnswerError(Exception):
     """A timed call's output was wrong although the rounds' were right: no time counts."""
 
-    def __init__(self, call: int, message: str, category: Category, arguments: list[Any], *, back_to_back: bool = False) -> None:
+    def __init__(self, call: int, message: str, category: Category, arguments: list[Any]) -> None:
         """arguments: those of the call."""
         super().__init__(message)
         self.arguments = arguments
-        self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
+        self.evidence = WrongTimedAnswer(call=call, message=message, category=category)
 
 
 class OverflowedError(Exception):
@@ -99,7 +99,6 @@ class SpotCheck:
         """Memory for revealed outputs. The baselines get it after the candidate, which could read outputs there, has ended."""
         self._check_s = 0.0
         """Time of the last comparison, the reference's call included."""
-        self.in_bursts = False
 
     @property
     def answer_bytes(self) -> int:
@@ -175,11 +174,6 @@ class SpotCheck:
             values = copy()
             synchronize(self._device)
         return Taken(values, sample)
-
-    def poison(self, pattern: int | None) -> None:
-        """Fill the candidate's free memory with this byte, so that unwritten output shows it; without a byte, stop that."""
-        sizes = [allocation.requested for allocation in self.outputs]
-        self._interleaver.candidate.worker.request("poison", self._deadline_s, pattern=pattern, sizes=sizes)
 
     def warm_reveal(self, timed: TimedWorker) -> None:
         """Make one reveal that does not count, to warm up. The candidate's is compared."""
@@ -300,7 +294,7 @@ class SpotCheck:
             if RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
                 return
         if judged.category is not None:
-            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, arguments, back_to_back=self.in_bursts)
+            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, arguments)
 
     def _look_closely(self, judged: Judgement, arguments: list[Any]) -> None:
         """Look for less work in a right answer, where only gross errors are wrong. Raises OverflowedError, or WrongAnswerError if the
