@@ -1,7 +1,7 @@
 """From evidence to verdict: the first rule that applies decides.
 
 The rules are the functions marked `@rule` in the modules of `evaluator/diagnosis/rules`. New modules there are found automatically.
-Rules are pure functions of the evidence, so every verdict can be derived again from the stored evidence. They trust a worker's claims
+Rules are pure functions of the evidence, so the same version derives every verdict again. They trust a worker's claims
 only against itself: an exception, a failed build, a wrong shape. No claim of the worker makes a verdict better.
 """
 
