@@ -26,12 +26,12 @@ WRONG = [
     ("softmax", "return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
     ("softmax", "return torch.full_like(x, float('nan'))", Category.NAN_OR_INF, "nan"),
     ("softmax", "y = torch.softmax(x, 1)\nx.mul_(2)\nreturn y", Category.MUTATED_INPUT, "changed its input"),
-    ("softmax", "return torch.empty_like(x)", Category.UNWRITTEN_OUTPUT, "17357 elements were never written"),
+    ("softmax", "return torch.empty_like(x)", Category.UNWRITTEN_OUTPUT, " elements were never written"),
     (
         "softmax",
         "y = torch.empty_like(x)\ny[:16] = torch.softmax(x[:16], 1)\nreturn y",
         Category.UNWRITTEN_OUTPUT,
-        "1021 elements were never written: 1021 of 17357 elements of the output are wrong (a tail of 1021)",
+        " elements were never written",  # all 1021, unless the byte in them makes a number that is near some right ones
     ),
     ("leaky_relu", "return torch.relu_(x) + 0.01 * x", Category.MUTATED_INPUT, ""),
     ("softmax", "return torch.softmax(x, 1).to('meta')", Category.WRONG_DEVICE, "is on meta"),
