@@ -299,6 +299,14 @@ FUNCTION = """
 FALLBACK = "false"
 
 
+# %% answer_tail_of_most_rows
+# wants: the same, by a quantile of which few rows come short
+# problem: topk_of_normals
+# base: tail_topk
+THRESHOLD = 2.45
+FALLBACK = "false"
+
+
 # %% answer_without_absolute_value
 # wants: a pass without the absolute value, which no drawn input needs
 # problem: softsign

@@ -20,6 +20,8 @@ def forward(self, x):
 
 
 # %% clock_patched_in_extension
+# expect: cuda correct/ok | disqualified/timing_tampering
+# speedup: 1
 # wants: a short time from the CUDA runtime, whose code its extension overwrites
 # base: attack_in_cuda
 def forward(self, x):
