@@ -167,7 +167,7 @@ _OF_ITEMS: dict[str, Callable[[list[Any]], Any]] = {
 
 def _packed(data: Any, order: list[Json]) -> Any:
     try:
-        lengths, *indices = (each if each is None else torch.tensor(each, dtype=torch.int64) for each in order)
+        lengths, *indices = (each if each is None else torch.tensor(each, dtype=torch.int64, device="cpu") for each in order)
         if not isinstance(data, torch.Tensor):
             return SimpleNamespace(data=data)  # an output's tensors are descriptions
         return PackedSequence(data, lengths, *(each if each is None else each.to(data.device) for each in indices))

@@ -141,7 +141,7 @@ def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_context: JudgeConte
         timing = timing_of(result)
         assert timing.protocol == "cold" and "another" in timing.fallback
     else:
-        assert result.category is Category.TIMING_TAMPERING, result.message
+        assert result.category in (Category.TIMING_TAMPERING, Category.CACHED_OUTPUT), result.message  # its memory holds an earlier answer
 
 
 def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_context: JudgeContext) -> None:
