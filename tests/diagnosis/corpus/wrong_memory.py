@@ -44,8 +44,8 @@ def __init__(self, dim):
 
 # %% cell_reused_without_barrier
 # fault: the sums of the warps take the place of the maximum while some threads still read that
-# expect: cuda incorrect/nondeterministic
-# says: the same input
+# expect: cuda incorrect/nondeterministic | incorrect/wrong_values
+# says: wrong
 # base: run_in_cuda
 CUDA = r"""
 #include <torch/types.h>
