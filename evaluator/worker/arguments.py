@@ -33,4 +33,4 @@ def unfit(value: Any) -> tuple[str, str] | None:
         there = encode(decode(tree, lambda _: torch.empty(0), RecordMaker()), lambda _: None, MAX_GIVEN_LEAVES)
     except (StructureError, ValueError, TypeError, RecursionError) as error:
         return "", f"not passed whole: {error}; pass {GIVEN}"
-    return None if tree == there else ("", f"of type {type(value).__name__}, and changes on its way; pass {GIVEN}")
+    return None if tree == there else ("", f"of type {type(value).__name__}, which arrives as another; pass {GIVEN}")

@@ -8,6 +8,7 @@ encoded only by its type's name: the judge can report it, and never has to under
 import base64
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum, Flag
 from types import SimpleNamespace
@@ -53,7 +54,8 @@ class _Encoder:
         if depth > MAX_DEPTH:
             raise StructureError(f"nested more than {MAX_DEPTH} deep")
         if isinstance(value, dict):
-            return {"dict": [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]}
+            pairs = [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]
+            return {"dict": pairs} if type(value) is dict else {"mapping": [type(value).__name__[:MAX_NAME_CHARS], pairs]}
         if isinstance(value, PackedSequence):
             order = [None if each is None else each.tolist() for each in value[1:]]
             return {"packed": [self.encode(value.data, depth + 1), *order]}
@@ -142,6 +144,8 @@ def decode(tree: Json, resolve: Resolve, record: Records = plain, depth: int = 0
     match kind, content:
         case "dict", list():
             return {_key(inner(key)): inner(item) for key, item in map(_pair, content)}
+        case "mapping", [str(name), list(pairs)]:
+            return (OrderedDict if name == OrderedDict.__name__ else dict)(inner({"dict": pairs}))
         case "record", [str(made), str(name), list(fields)]:
             return record(made, _name(name), {_name(key): inner(item) for key, item in map(_pair, fields)})
         case "packed", [data, *order]:
@@ -154,7 +158,7 @@ def decode(tree: Json, resolve: Resolve, record: Records = plain, depth: int = 0
 
 _NUMERIC = re.compile(r"[<>|=][biufc]\d{1,2}")
 """Types of arrays that are data."""
-_LISTS = ("list", "tuple", "dict", "record", "packed", "slice", "range", "size", "complex", "array", "number")
+_LISTS = ("list", "tuple", "dict", "mapping", "record", "packed", "slice", "range", "size", "complex", "array", "number")
 _OF_ITEMS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
     "tuple": tuple,

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
@@ -116,6 +116,7 @@ ARGUMENTS = {
     "a named tuple": Pair(1, [2, Kind.SUM]),
     "a dataclass": Setting(3, Kind.SUM),
     "a namespace": SimpleNamespace(a=1, b={"c": (1,)}),
+    "an ordered dict": OrderedDict([(2, "b"), ("a", [1])]),
 }
 
 
@@ -126,6 +127,11 @@ def test_arguments_come_back_as_what_they_were(name: str) -> None:
     (back,) = structure.decode(tree, no_tensor, RecordMaker(sys.modules[__name__]))
     assert type(back) is type(value) and repr(back) == repr(value)
     assert unfit([value]) is None
+
+
+def test_a_dict_of_another_class_is_no_argument_and_is_an_output() -> None:
+    assert unfit([defaultdict(int, a=1)]) is not None
+    assert through_json(defaultdict(int, a=1)) == {"a": 1}
 
 
 def test_a_judge_has_no_classes_for_what_a_worker_returns() -> None:
