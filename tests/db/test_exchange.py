@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from db.__main__ import main
 from db.exchange import COLUMNS, export_csv, export_json, export_parquet, import_lines
 from db.foreign import foreign_history, import_kernelbench
 from db.kernelbench_results import ForeignVerdict, verdicts
@@ -211,19 +210,3 @@ def test_the_level_has_to_be_known(store: Store, run: Path) -> None:
         import_kernelbench(store, run / "eval_results.json")
     with pytest.raises(StoreError, match="can't be read"):
         import_kernelbench(store, run / "none.json", level=1)
-
-
-def test_history_has_them_with_and_without_evaluations(
-    store: Store, url: str, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    name = f"runs/a_model/{KERNEL}"
-    assert main(["--db", url, "import", "--kernelbench", str(run / "eval_results.json"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["added"] == 3
-    assert main(["--db", url, "history", name]) == 0
-    assert "kernelbench" in capsys.readouterr().out
-    store.save(result(submission=name), "class ModelNew: ...\n")
-    assert main(["--db", url, "history", name, "--json"]) == 0
-    ours, theirs = json.loads(capsys.readouterr().out)
-    assert ours["status"] == "correct" and (theirs["harness"], theirs["runtime_ms"]) == ("kernelbench", 1.5)
-    assert main(["--db", url, "history", "nobody.py"]) == 2

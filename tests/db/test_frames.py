@@ -1,7 +1,6 @@
 """Evaluations as a DataFrame."""
 
 import inspect
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,6 @@ from db.error import StoreError
 from db.exchange import COLUMNS
 from db.store import Store
 from evaluator.results.category import Category, Status
-from tests.command_line import PROJECT
 from tests.db.samples import result
 
 pytestmark = pytest.mark.slow(5)
@@ -90,8 +88,3 @@ def test_without_pandas_it_says_how_to_install_it(url: str, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install .*\[pandas\]"):
         db.read(url)
-
-
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = "import sys, db; print([name for name in ('pandas', 'sqlalchemy', 'pydantic', 'torch') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True).stdout == "[]\n"
