@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from assay_client import Evaluation
 
-from tests.web.conftest import ready_file, store, url  # noqa: F401 - fixtures
+from tests.db.conftest import ready_file, sqlite_url, url  # noqa: F401 - fixtures
+from tests.web.conftest import store  # noqa: F401 - fixtures
 from tests.web.service.conftest import bounds, desk, problems, service, tokens  # noqa: F401 - fixtures
 from tests.web.service.in_process import InProcess
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
+from tests.db.conftest import _state_of_its_own, ready_file, sqlite_url, url  # noqa: F401 - fixtures
 from tests.db.samples import environment, full_evidence, result
 from tests.web import windows
 from web.app import create_app
@@ -23,26 +24,8 @@ SOURCE = "".join(f"value_{number} = {number}\n" for number in range(1, 40))
 PROBLEM_SOURCE = "import torch\n\n\nclass Model(torch.nn.Module):\n    pass\n"
 
 
-@pytest.fixture(autouse=True)
-def _state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'assay.db'}"
-
-
 @pytest.fixture(scope="session")
-def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with empty tables; copying it is much faster than making one."""
-    path = tmp_path_factory.mktemp("ready") / "assay.db"
-    Store.open(f"sqlite:///{path}").close()
-    return path
-
-
-@pytest.fixture(scope="session")
-def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:  # noqa: F811
     """A database filled by `fill`, and the ids that it returns."""
     folder = tmp_path_factory.mktemp("filled")
     shutil.copy(ready_file, folder / "under_way.db")
@@ -54,7 +37,7 @@ def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest, url: str) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, url: str) -> Iterator[Store]:  # noqa: F811
     """The test's own database: a filled one if it uses `ids`, else an empty one."""
     path = request.getfixturevalue("filled")[0] if "ids" in request.fixturenames else request.getfixturevalue("ready_file")
     shutil.copy(path, url.removeprefix("sqlite:///"))

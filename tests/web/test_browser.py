@@ -283,18 +283,14 @@ def test_the_keyboard_is_enough(windows: Windows, ids: dict[str, int]) -> None:
 
 def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> None:
     names: dict[str, Any] = dict.fromkeys(("submission", "author", "problem", "case", "message"), HOSTILE)
-    number = put(store, result(**names, environment=environment(HOSTILE), evidence=full_evidence(HOSTILE)), HOSTILE)
+    put(store, result(**names, environment=environment(HOSTILE), evidence=full_evidence(HOSTILE)), HOSTILE)
     shown = HOSTILE.replace("\u202e", "\\u202e")
     page = windows.open()
-    for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", f"/evaluation/{number}"):
-        page.goto(path)
-        expect(page.get_by_text(shown).first).to_be_attached()
-        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[0], path
-    for path in ("/problem", "/author", "/submission"):
-        page.goto("/leaderboard")
-        page.locator(f'tbody a[href^="{path}"]').first.click()
-        expect(page.locator("h1")).to_have_text(shown)
-        assert page.url.partition("?")[2] == urlencode({"name": HOSTILE})
+    page.goto("/leaderboard")
+    page.locator('tbody a[href^="/submission"]').first.click()
+    expect(page.locator("h1")).to_have_text(shown)
+    assert page.url.partition("?")[2] == urlencode({"name": HOSTILE})
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[0]
     page.goto("/live")
     expect(page.locator("#state")).to_contain_text("Live")
     with Store.open(url) as working:

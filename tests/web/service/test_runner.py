@@ -82,18 +82,11 @@ def test_what_can_not_be_judged_here_is_tried_again_and_then_given_up(desk: Desk
 
 def test_options_come_to_the_judge(desk: Desk, tokens: Callable[..., str], runner: Runner) -> None:
     for wanted in (False, True):
-        desk.submit(options={"profile": wanted, "strict_inputs": wanted}, token=tokens("ada", Scope.SUBMIT, Scope.PROFILE))
+        options = {"profile": wanted, "strict_inputs": wanted, "timing": wanted}
+        desk.submit(options=options, token=tokens("ada", Scope.SUBMIT, Scope.PROFILE))
         (claim,) = desk.requests.claim(OWNER, 1, 30.0)
         job = runner._job(claim)
-        assert job is not None and (job.profile, job.strict_inputs, job.shapes) == (wanted, wanted, "others")
-
-
-def test_a_request_without_times_is_a_job_without_times(desk: Desk, tokens: Callable[..., str], runner: Runner) -> None:
-    for wanted in (False, True):
-        desk.submit(options={"timing": wanted}, token=tokens("ada", Scope.SUBMIT))
-        (claim,) = desk.requests.claim(OWNER, 1, 30.0)
-        job = runner._job(claim)
-        assert job is not None and job.is_timed is wanted
+        assert job is not None and (job.profile, job.strict_inputs, job.is_timed, job.shapes) == (wanted, wanted, wanted, "others")
 
 
 def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:
