@@ -2,7 +2,6 @@
 
 import array
 import contextlib
-import json
 import os
 import socket
 import struct
@@ -20,8 +19,8 @@ from evaluator.worker import protocol
 from evaluator.worker.protocol import MAX_DESCRIPTORS, MAX_FRAME_BYTES, Channel, ChannelClosedError, ProtocolError
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20)
-MESSAGES = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), JSON, max_size=5)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=8)
+MESSAGES = st.dictionaries(st.text(), JSON, max_size=5)
 
 
 @pytest.fixture
@@ -69,24 +68,16 @@ def test_arbitrary_bytes_are_objects_and_then_an_error_of_the_protocol(data: byt
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(MESSAGES.filter(lambda message: _is_unicode(message)), max_size=4))
+@given(st.lists(MESSAGES, max_size=4))
 def test_messages_come_out_as_they_went_in(messages: list[dict[str, Any]]) -> None:
     assert receive_all(b"".join(map(protocol.encode, messages))) == [*messages, ChannelClosedError]
 
 
 @settings(max_examples=100, deadline=None)
-@given(MESSAGES.filter(lambda message: _is_unicode(message)), st.data())
+@given(MESSAGES, st.data())
 def test_a_frame_cut_short_is_no_message(message: dict[str, Any], data: st.DataObject) -> None:
     whole = protocol.encode(message)
     assert receive_all(whole[: data.draw(st.integers(0, len(whole) - 1))]) == [ChannelClosedError]
-
-
-def _is_unicode(message: Any) -> bool:
-    try:
-        json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def test_a_frame_split_at_any_byte_is_one_message(ends: tuple[socket.socket, Channel]) -> None:

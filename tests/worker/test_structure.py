@@ -27,7 +27,7 @@ KEYS = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=25,
+    max_leaves=12,
 )
 TREES = st.recursive(
     st.none() | st.integers() | st.text(max_size=5),
@@ -75,7 +75,7 @@ def test_values_come_back_with_their_types(value: object) -> None:
     assert repr(back) == repr(value)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TREES)
 def test_any_tree_is_a_value_or_a_structure_error(tree: Any) -> None:
     try:
