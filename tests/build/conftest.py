@@ -95,7 +95,7 @@ def _counting_compiler(root: Path) -> Path:
     """gcc, leaving one line for each call."""
     script = root / "counting-gcc"
     script.write_text(
-        f"echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\n"
+        f"echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 0.5\n"
         'for word; do shift; [ "$word" = -std=c++17 ] || set -- "$@" "$word"; done\nexec gcc "$@"\n'
     )
     return script

@@ -95,31 +95,10 @@ def test_failure_is_cached_with_its_diagnostics(bare: Toolchain, tmp_path: Path)
     assert second.evidence.diagnostics == first.evidence.diagnostics
 
 
-def test_cache_is_kept_within_its_bound(bare: Toolchain, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache", limit_bytes=40_000)
-    builder = Builder(cache, bare)
-    for number in range(6):
-        content(builder.build(request(f"int answer(void) {{ return {number}; }}")))
-    kept = sum(path.stat().st_size for path in cache.root.glob("builds/*/*"))
-    assert 0 < kept <= 40_000
-    assert builder.build(request("int answer(void) { return 5; }")).evidence.cached
-    assert not builder.build(request("int answer(void) { return 0; }")).evidence.cached
-
-
-def test_damaged_entry_is_built_again(bare: Toolchain, tmp_path: Path) -> None:
-    builder = Builder(Cache(tmp_path / "cache"), bare)
-    whole = content(builder.build(request()))
-    (entry,) = (tmp_path / "cache").glob("builds/*/*")
-    entry.write_bytes(entry.read_bytes()[:-1] + b"\xff")
-    again = builder.build(request())
-    assert not again.evidence.cached
-    assert content(again) == whole
-
-
 def test_timeout_is_named_and_not_cached(bare: Toolchain, tmp_path: Path) -> None:
     (bare.torch.root / "slow").touch()
     cache = Cache(tmp_path / "cache")
-    assert Builder(cache, bare, timeout_s=0.3).build(request()).evidence.category is Category.BUILD_TIMEOUT
+    assert Builder(cache, bare, timeout_s=0.1).build(request()).evidence.category is Category.BUILD_TIMEOUT
     (bare.torch.root / "slow").unlink()
     assert Builder(cache, bare).build(request()).evidence.ok
 
@@ -242,7 +221,9 @@ def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
     toolchain = bare_toolchain(tmp_path / "torch")
     (toolchain.torch.root / "slow").touch()
     spawn = multiprocessing.get_context("spawn")
-    with spawn.Pool(2, spawn.Barrier(2).wait) as pool:  # neither begins before both are there; each call of the compiler takes a second
+    with spawn.Pool(
+        2, spawn.Barrier(2).wait
+    ) as pool:  # neither begins before both are there; each call of the compiler takes half a second
         found = pool.starmap(_build_in_process, [(tmp_path, toolchain)] * 2, chunksize=1)
     assert calls(toolchain) == 2
     assert sorted(evidence.cached for evidence in found) == [False, True]

@@ -15,7 +15,7 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import calls, request
 
-ELSEWHERE_S, BUILT_S = 0.5, 0.2
+ELSEWHERE_S, BUILT_S = 0.2, 0.1
 
 
 class Other:

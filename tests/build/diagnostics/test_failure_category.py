@@ -18,8 +18,8 @@ m.def("relu", relu, "relu");
 m.def("softmax_forward", softmax_forward, "softmax_forward");
 }
 """
-FILES = ["const_init", "const_arg", "undeclared", "missing_header", "cutlass", "syntax", "big_shared", "bad_ptx", "ctx", "cuda"]
-CPP_FILES = ["missing_header", "const", "syntax", "undeclared"]
+FILES = ["const_arg", "missing_header", "cutlass", "bad_ptx", "ctx", "cuda"]
+CPP_FILES = ["missing_header", "const", "syntax"]
 INSTALLED = {"cuda_runtime.h", "torch/extension.h", "thrust/version.h"}
 
 
@@ -42,10 +42,8 @@ def called(name: str, step: Step) -> Category:
     [
         ("nvcc_cutlass", Step.CUDA, Category.NO_TOOLCHAIN),
         ("nvcc_torch_header_lacks_cusparse", Step.CUDA, Category.NO_TOOLCHAIN),
-        ("nvcc_syntax", Step.CUDA, Category.CUDA_COMPILE_ERROR),
         ("nvcc_bad_ptx", Step.CUDA, Category.CUDA_COMPILE_ERROR),
         ("nvcc_unknown_option", Step.CUDA, Category.CUDA_COMPILE_ERROR),
-        ("gxx_syntax", Step.CPP, Category.CPP_COMPILE_ERROR),
         ("gxx_killed", Step.CPP, Category.INFRASTRUCTURE_ERROR),
         ("gxx_out_of_memory", Step.CPP, Category.INFRASTRUCTURE_ERROR),
         ("ld_cannot_find", Step.LINK, Category.LINK_ERROR),
@@ -59,12 +57,8 @@ def test_category_of_real_output(name: str, step: Step, category: Category) -> N
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("nvcc_const_init", 'const_init.cu:3: a value of type "const float *" cannot be used to initialize an entity of type "float *"'),
-        ("nvcc_undeclared", 'undeclared.cu:5: identifier "size" is undefined'),
-        ("nvcc_big_shared", "ptxas: Entry function 'f' uses too much shared data (0x80000 bytes, 0x38c00 max)"),
         ("nvcc_unknown_option", "nvcc: Unknown option '--no-such-flag'"),
         ("gxx_missing_binding", "main.cpp:6: 'softmax_forward' was not declared in this scope"),
-        ("gxx_missing_header", "missing_header.cpp:2: my_helpers.h: No such file or directory"),
         ("ld_undefined_reference", "undef.cpp: undefined reference to `softmax_forward(at::Tensor)'"),
         ("ld_cannot_find", "ld: cannot find -lmine: No such file or directory"),
         ("loader_undefined_symbol", "./u.so: undefined symbol: _Z15softmax_forwardN2at6TensorE"),

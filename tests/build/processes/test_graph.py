@@ -196,7 +196,7 @@ def test_a_job_whose_ninja_was_killed_failed_for_no_fault_of_its_own(tmp_path: P
 def test_files_of_the_graph_that_a_command_puts_in_place_are_not_followed(tmp_path: Path, forged: str) -> None:
     script = f'place=$(readlink /proc/$PPID/cwd); rm -f "$place/b.log"; {forged} "$place/b.log"'
     with graph(tmp_path, Job("both", (Edge("a", script), Edge("b", "echo kept", ("a",))))) as run:
-        (ended,) = run.wait(2) or run.stop()
+        (ended,) = run.wait(1) or run.stop()
     assert "root:" not in ended.result.output
 
 

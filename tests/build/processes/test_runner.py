@@ -68,7 +68,8 @@ def test_output_that_is_not_utf8_is_readable(tmp_path: Path) -> None:
     assert sh("printf 'a\\377b'", tmp_path)[2] == "a\ufffdb"
 
 
-def test_child_that_keeps_the_pipe_open_does_not_hold_the_result(tmp_path: Path) -> None:
+def test_child_that_keeps_the_pipe_open_does_not_hold_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.build.processes.runner._DRAIN_GRACE_S", 0.2)
     assert sh("sleep 600 & echo $! > child; echo done", tmp_path)[:2] == (0, False)
     os.kill(int((tmp_path / "child").read_text()), 9)  # raises if it has ended before
 
