@@ -120,7 +120,7 @@ def test_the_help_fits_on_a_screen_and_names_every_command(installed: Installed)
     [
         (["--help"], ("torch", "sqlalchemy", "pydantic", "rich", "numpy", "db", "shtab")),
         (["list", "--help"], ("torch", "sqlalchemy", "pydantic", "rich", "numpy")),
-        (["judge", "--help"], ("torch", "sqlalchemy", "pydantic", "rich")),
+        (["judge", "--help"], ("torch", "sqlalchemy", "pydantic", "rich", "numpy", "multiprocessing")),
         (["calibrate", "--help"], ("torch", "sqlalchemy", "pydantic", "rich")),
         (["serve", "--help"], ("torch", "sqlalchemy", "pydantic", "fastapi")),
     ],

@@ -173,8 +173,6 @@ def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
         ({"problem": "double"}, {}, "a text needs the key code"),
         ({"code": 3}, {}, "code: Input should be a valid string"),
         ("double/right.py", {"problem": "duble"}, "there is no problem 'duble'; known: double"),
-        ("double/right.py", {"reference": "nowhere"}, "nowhere"),
-        ("double/right.py", {"device": "tpu"}, "tpu"),
         ("double/right.py", {"timeout": "soon"}, "timeout: 'soon' is not an allowed number"),
         ("double/right.py", {"timeout": -1}, "timeout is a number of seconds above 0"),
         ("double/right.py", {"rerun": 1}, "rerun: must be true or false"),

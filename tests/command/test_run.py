@@ -38,23 +38,16 @@ def jobs(path: Path, *words: str) -> Iterator[Job]:
 
 
 @pytest.mark.parametrize(
-    ("words", "shapes", "strict_inputs"),
+    ("words", "shapes", "strict_inputs", "profile"),
     [
-        ((), "others", False),
-        (("--strict-inputs",), "others", True),
-        (("--strict-shapes",), "strict", False),
-        (("--strict-inputs", "--own-shapes"), "own", True),
+        ((), "others", False, False),
+        (("--strict-shapes", "--profile"), "strict", False, True),
+        (("--strict-inputs", "--own-shapes"), "own", True, False),
     ],
 )
-def test_strictness_is_asked_of_the_judge(path: Path, words: tuple[str, ...], shapes: str, strict_inputs: bool) -> None:
+def test_options_come_to_the_judge(path: Path, words: tuple[str, ...], shapes: str, strict_inputs: bool, profile: bool) -> None:
     (job,) = jobs(path, *words)
-    assert (job.shapes, job.strict_inputs) == (shapes, strict_inputs)
-
-
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_profile_is_asked_of_the_judge(path: Path, asked: bool) -> None:
-    (job,) = jobs(path, *(("--profile",) if asked else ()))
-    assert job.profile is asked
+    assert (job.shapes, job.strict_inputs, job.profile) == (shapes, strict_inputs, profile)
 
 
 def test_a_verdict_is_stored_though_its_profile_is_interrupted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

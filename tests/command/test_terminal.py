@@ -74,7 +74,7 @@ def test_json_on_standard_output_stays_clean_while_the_bar_is_on_standard_error(
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of many evaluations."""
+    """A file of many evaluations, each 20 times."""
     folder = tmp_path_factory.mktemp("exported")
     with Store.open(f"sqlite:///{folder / 'assay.db'}") as store:
         from db.storage.record import Entry
@@ -83,14 +83,18 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.save_all([Entry(each, str(number)) for number, each in enumerate(made)])
         with (folder / "all.jsonl").open("wb") as file:
             assert export_json(store, file) == MANY
-    return folder
+    path = folder / "all.jsonl"
+    path.write_text(path.read_text() * 20)
+    return path
+
+
+def importing(exported: Path, folder: Path, columns: int) -> Terminal:
+    words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{folder / 'new.db'}", str(exported)]
+    return Terminal(words, columns, folder)
 
 
 def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path) -> None:
-    file = tmp_path / "all.jsonl"
-    file.write_text((exported / "all.jsonl").read_text() * 20)
-    words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
-    with Terminal(words, 40, tmp_path) as terminal:
+    with importing(exported, tmp_path, 40) as terminal:
         assert terminal.end() == 0, terminal.text
     seen = "\n".join(terminal.frames)
     assert re.search(rf"━ \d+/{20 * MANY} · 0:\d\d", seen), seen
@@ -98,10 +102,7 @@ def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path) -> N
 
 
 def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: Path, tmp_path: Path) -> None:
-    file = tmp_path / "all.jsonl"
-    file.write_text((exported / "all.jsonl").read_text() * 20)
-    words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
-    with Terminal(words, 80, tmp_path) as terminal:
+    with importing(exported, tmp_path, 80) as terminal:
         terminal.read(lambda: "━" in terminal.text)
         terminal.press(CTRL_C)
         assert terminal.end() == 130, terminal.text
@@ -110,21 +111,8 @@ def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: P
 
 
 def test_checking_problems_shows_a_bar_with_each_problem_above(tmp_path: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "assay",
-        "problems",
-        "check",
-        "softmax",
-        "topk",
-        "gelu_tanh",
-        "argmax",
-        "cumsum",
-        "mish",
-        "rope",
-        "swiglu",
-    ]
+    names = ("softmax", "topk", "gelu_tanh", "argmax", "cumsum", "mish", "rope", "swiglu")
+    words = [sys.executable, "-m", "assay", "problems", "check", *names]
     with Terminal(words, 40, tmp_path, {"ASSAY_CACHE": str(tmp_path / "cache")}) as terminal:
         assert terminal.end() == 0, terminal.text
     seen = "\n".join(terminal.frames)
