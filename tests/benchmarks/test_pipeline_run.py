@@ -33,13 +33,9 @@ def test_the_judging_phase_begins_with_the_first_device_and_ends_with_the_last()
     assert found.share == pytest.approx(15 / 16)
 
 
-def test_of_two_devices_each_is_half_of_the_share() -> None:
+def test_of_two_devices_each_is_half_of_the_share_and_where_nothing_had_one_nothing_was_busy() -> None:
     found = busy([judged(0, 10, rounds=10), judged(0, 10, "cuda:1", rounds=5)])
-    assert found.devices == ("cuda:0", "cuda:1")
-    assert found.share == pytest.approx(0.75)
-
-
-def test_where_nothing_had_a_device_nothing_was_busy() -> None:
+    assert found.devices == ("cuda:0", "cuda:1") and found.share == pytest.approx(0.75)
     assert busy([]).share == 0
     assert busy([judged(0, 5, start=1, build=4)]).share == 0
 
