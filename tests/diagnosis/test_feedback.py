@@ -165,12 +165,12 @@ def test_markdown_of_hostile_text_stays_text() -> None:
     assert "<script" not in text.replace("\\<script", "") and "![x]" not in text
 
 
-@pytest.mark.parametrize("category", Category)
-def test_every_category_has_something_to_be_said(category: Category) -> None:
-    told = feedback(result(category) if category is Category.OK else failing(category), CODE)
-    assert f"{category.status.value}/{category.value}" in told.text
-    assert CATEGORIES[category].hint in told.text
-    assert told.markdown("a").count("**") >= 4
+def test_every_category_has_something_to_be_said() -> None:
+    for category in Category:
+        told = feedback(result(category) if category is Category.OK else failing(category), CODE)
+        assert f"{category.status.value}/{category.value}" in told.text
+        assert CATEGORIES[category].hint in told.text, category
+        assert told.markdown("a").count("**") >= 4, category
 
 
 @pytest.mark.parametrize(
