@@ -31,9 +31,9 @@ def final_code(text: str) -> str:
 
 
 @pytest.mark.parametrize("tag", ["python", "py", "Python", "", "cuda", "python title=x", "{.python}"])
-@pytest.mark.parametrize("fence", ["```", "~~~", "`````"])
-def test_a_fence_under_any_tag_that_holds_the_class_is_the_answer(tag: str, fence: str) -> None:
-    assert final_code("Here it is:\n\n" + fenced(CODE, tag, fence) + "\nEnjoy.\n") == CODE
+def test_a_fence_under_any_tag_that_holds_the_class_is_the_answer(tag: str) -> None:
+    for fence in ("```", "~~~", "`````"):
+        assert final_code("Here it is:\n\n" + fenced(CODE, tag, fence) + "\nEnjoy.\n") == CODE
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,13 @@ MARKERS = [
 ]
 
 
+ANSWERS = (CODE, fenced(CODE), fenced(CODE)[:-1], f"```python\n{CODE}", f"{CODE}```", f"python\n{CODE}```\n", f"{CODE}```\nDone.")
+
+
 @pytest.mark.parametrize(("before", "behind"), MARKERS)
-@pytest.mark.parametrize(
-    "answer", [CODE, fenced(CODE), fenced(CODE)[:-1], "```python\n" + CODE, CODE + "```", "python\n" + CODE + "```\n", CODE + "```\nDone."]
-)
-def test_markers_of_a_chat_template_are_no_part_of_code(before: str, behind: str, answer: str) -> None:
-    assert final_code(before + answer + behind).strip() == CODE.strip()
+def test_markers_of_a_chat_template_are_no_part_of_code(before: str, behind: str) -> None:
+    for answer in ANSWERS:
+        assert final_code(before + answer + behind).strip() == CODE.strip(), answer
 
 
 @pytest.mark.parametrize(

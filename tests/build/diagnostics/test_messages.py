@@ -68,28 +68,29 @@ def test_every_category_of_builds_that_a_compiler_tells_is_among_them() -> None:
     assert of_builds - set(CALLED.values()) == {Category.LOAD_INLINE_MISUSE, Category.BUILD_TIMEOUT}
 
 
-@pytest.mark.parametrize("name", [name for name in OUTPUTS if name.split("/")[1] in CALLED])
-def test_each_release_leads_to_the_same_category(name: str) -> None:
-    assert category(name) is CALLED[name.split("/")[1]]
+@pytest.mark.parametrize("stem", CALLED)
+def test_each_release_leads_to_the_same_category(stem: str) -> None:
+    assert {category(name) for name in OUTPUTS if name.endswith(f"/{stem}")} == {CALLED[stem]}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_missing_semicolon_is_called_after_its_compiler(release: str) -> None:
-    expected = Category.CUDA_COMPILE_ERROR if release.startswith("nvcc") else Category.CPP_COMPILE_ERROR
-    assert category(f"{release}/missing_semicolon") is expected
+def test_a_missing_semicolon_is_called_after_its_compiler() -> None:
+    for release in RELEASES:
+        expected = Category.CUDA_COMPILE_ERROR if release.startswith("nvcc") else Category.CPP_COMPILE_ERROR
+        assert category(f"{release}/missing_semicolon") is expected
 
 
-@pytest.mark.parametrize("name", [name for name in OUTPUTS if name.split("/")[1] in MARKED])
-def test_the_first_error_and_its_line(name: str) -> None:
-    first = errors(parse(said(name)))[0]
-    line, words = MARKED[name.split("/")[1]]
-    assert (first.line, words in first.message) == (line, True), first
+@pytest.mark.parametrize("stem", MARKED)
+def test_the_first_error_and_its_line(stem: str) -> None:
+    line, words = MARKED[stem]
+    for name in OUTPUTS:
+        if name.endswith(f"/{stem}"):
+            first = errors(parse(said(name)))[0]
+            assert (first.line, words in first.message) == (line, True), (name, first)
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
-def test_everything_that_fails_has_a_summary(name: str) -> None:
-    failed = "error" in said(name)
-    assert bool(summary(parse(said(name)))) == failed
+def test_everything_that_fails_has_a_summary() -> None:
+    for name in OUTPUTS:
+        assert bool(summary(parse(said(name)))) == ("error" in said(name)), name
 
 
 @pytest.mark.parametrize("name", [name for name in OUTPUTS if name.endswith("inside_header")])

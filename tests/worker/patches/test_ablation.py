@@ -81,14 +81,12 @@ DTYPES = [
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (0, 4)], ids=str)
-def test_a_returned_tensor_keeps_its_form_and_no_value(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    made = torch.ones(shape, dtype=dtype)
-    got = Ablation().taken_out(lambda: made)()
-    assert (got.shape, got.dtype) == (made.shape, dtype)
-    assert got is not made
-    assert not made.numel() or not torch.equal(got, made)
-    assert torch.isfinite(got).all()
+def test_a_returned_tensor_keeps_its_form_and_no_value(dtype: torch.dtype) -> None:
+    for made in (torch.ones(shape, dtype=dtype) for shape in ((), (1,), (3, 5), (0, 4))):
+        got = Ablation().taken_out(lambda made=made: made)()
+        assert (got.shape, got.dtype) == (made.shape, dtype) and got is not made
+        assert not made.numel() or not torch.equal(got, made)
+        assert torch.isfinite(got).all()
 
 
 def test_single_truths_are_always_turned() -> None:
