@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
+from evaluator.judge import limits
 from evaluator.judge.timing.checks.gated_calls import GatedCalls
 from evaluator.judge.timing.checks.spot_check import SpotCheck
 from evaluator.judge.timing.host_blank import Blank, host_blank
@@ -23,8 +24,6 @@ BLOCKS_S = 0.2
 """Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
-EMPTY_KERNEL_MS = 0.00065
-"""Time of an empty kernel by CUPTI, on an H200."""
 
 _random = secrets.SystemRandom()
 
@@ -70,7 +69,7 @@ class BaselineAlone:
         length = self._interleaver.most_in_block
         alone.blank(length)
         blanks_ms = [took_ms for _ in range(-(-BLANKS // length)) for took_ms in alone.blank(length)]
-        return Blank(max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0))
+        return Blank(max(statistics.median(blanks_ms) - limits.EMPTY_KERNEL_MS, 0.0))
 
     def _host_blank(self, alone: TimedWorker, *, one_core: bool) -> Blank:
         length = self._interleaver.length

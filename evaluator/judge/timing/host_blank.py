@@ -15,18 +15,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from evaluator.judge import limits
 from evaluator.judge.timing.stopping import LEAST_CALLS, MIN_CALLS
 
 ENOUGH_S, LONGEST_S = 0.2, 1.0
 """Time limit of empty requests after LEAST_CALLS, in seconds, and the limit if even the fastest one takes too long."""
 IN_A_ROW, PAUSE_S = 6, 0.01
 """After IN_A_ROW empty requests, the judge pauses: one burst of other load can't lengthen all."""
-MOST_SHARE = 0.75
-"""Maximum share of a short block that is subtracted. A block that is 20 times as fast as the baseline's may be two thirds request."""
-USUAL_MS = 0.3
-"""An idle machine's empty request takes less: 0.05 to 0.2 ms."""
-SMALL_SHARE = 0.05
-"""Maximum share of a short block that a slower empty request may take."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Blank:
 
 def limit_ms(short_ms: float) -> float:
     """The most to subtract from each block if a short one took this long."""
-    return min(MOST_SHARE * short_ms, max(USUAL_MS, SMALL_SHARE * short_ms))
+    return min(limits.BLANK_SHARE * short_ms, max(limits.BLANK_MS, limits.BLANK_SMALL_SHARE * short_ms))
 
 
 def host_blank(blanks: Iterable[tuple[float, float]], short_ms: float, waits_ms: Iterable[float]) -> Blank:

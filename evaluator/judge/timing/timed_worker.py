@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.block_claims import block_answers, claimed_times_ms
@@ -15,7 +16,7 @@ from evaluator.judge.timing.cpu.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.gpu.stream_gate import StreamGate, at_once
-from evaluator.judge.timing.statistics.samples import LEAST_MS, Samples
+from evaluator.judge.timing.statistics.samples import Samples
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
 from evaluator.results.evidence import TimingSide
@@ -86,8 +87,8 @@ class TimedWorker:
             wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
         wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self._orders(1)[0])
-        event_ms = max(claimed_ms(answer), LEAST_MS)
-        if event_ms > wall_ms + LEAST_MS:
+        event_ms = max(claimed_ms(answer), limits.LEAST_MS)
+        if event_ms > wall_ms + limits.LEAST_MS:
             raise ProtocolError("a call can't take longer than its request")
         return wall_ms, event_ms, answer
 
@@ -128,8 +129,8 @@ class TimedWorker:
     def _take(self, kind: str, given: Given, times: int, **fields: Any) -> list[Any]:
         at_s = self.samples.now_s()
         wall_ms, message = self._ask(kind, given, sets=list(range(len(given))), **fields)
-        event_ms = [max(took_ms, LEAST_MS) for took_ms in claimed_times_ms(message, times)]
-        if sum(event_ms) > wall_ms + LEAST_MS * times:
+        event_ms = [max(took_ms, limits.LEAST_MS) for took_ms in claimed_times_ms(message, times)]
+        if sum(event_ms) > wall_ms + limits.LEAST_MS * times:
             raise ProtocolError("calls can't take longer than their request")
         answers = block_answers(message, len(given))
         self.samples.wall_ms.append(wall_ms / len(given))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.timing.baseline_alone import BLANKS, EMPTY_KERNEL_MS, BaselineAlone
+from evaluator.judge import limits
+from evaluator.judge.timing.baseline_alone import BLANKS, BaselineAlone
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.host_blank import LONGEST_S, Blank, limit_ms
 from evaluator.judge.timing.statistics.samples import Samples
@@ -18,7 +19,9 @@ def blank(alone: Any, *, on_device: bool, one_core: bool = False, **fields: Any)
     return BaselineAlone(interleaver, SimpleNamespace(), 1.0, lambda: None).blank(alone, one_core=one_core)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("blanks_ms", "expected_ms"), [((0.004, 0.005, 0.9), 0.005 - EMPTY_KERNEL_MS), ((EMPTY_KERNEL_MS / 2,), 0.0)])
+@pytest.mark.parametrize(
+    ("blanks_ms", "expected_ms"), [((0.004, 0.005, 0.9), 0.005 - limits.EMPTY_KERNEL_MS), ((limits.EMPTY_KERNEL_MS / 2,), 0.0)]
+)
 def test_on_a_gpu_it_is_the_median_of_empty_kernels_less_what_these_take(blanks_ms: tuple[float, ...], expected_ms: float) -> None:
     asked: list[int] = []
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing.checks.cross_check import LAUNCH_GAP_MS
 from evaluator.judge.timing.stopping import MIN_BLOCKS
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import TimingEvidence
@@ -105,7 +105,7 @@ def test_the_librarys_call_takes_as_long_as_itself(gpu_context: JudgeContext, pr
 
 def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_context: JudgeContext) -> None:
     cold, row, replayed = (timing_of(timed(gpu_context, SOFTMAX, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
-    assert replayed <= 1.1 * row and replayed <= 1.1 * cold + LAUNCH_GAP_MS, (cold, row, replayed)
+    assert replayed <= 1.1 * row and replayed <= 1.1 * cold + limits.LAUNCH_GAP_MS, (cold, row, replayed)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])

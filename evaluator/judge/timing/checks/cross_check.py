@@ -7,28 +7,8 @@ measured after the candidate was killed, since the candidate would gain if this 
 import statistics
 from collections.abc import Callable, Sequence
 
+from evaluator.judge import limits
 from evaluator.results.evidence import TimingEvidence, TimingSide
-
-REVEAL_SLACK_MS = 0.1
-REVEAL_SLACK_SHARE = 0.25
-"""The reveal of an output may take this much longer than the baseline's, as a share of it; on a GPU at least TALK_SLACK_MS."""
-PROCESSOR_SLACK_MS = 0.1
-"""CPU time before or after a block, beyond the baseline's, that may be bookkeeping. It is divided among the block's calls."""
-SINGLE_SLACK_MS = 0.15
-"""Slack of single calls: the judge's clock may exceed a claim by this much. On a busy machine the overhead of a request differs this much
-between two workers, which is more than its spread in either."""
-BURST_SLACK_MS = 0.1
-BURST_SLACK_SHARE = 0.5
-"""Slack of a burst, divided among its calls: the second smallest of many bursts differs this much between two workers. It is limited to
-this share of the claim, so that a short call can't hide more."""
-LAUNCH_GAP_MS = 0.002
-"""Maximum gap between kernels in a burst. It replaces the time of events that claims don't include."""
-SLACK_SHARE = 0.05
-"""Minimum slack of every measurement, as a share of the claim."""
-TALK_SLACK_MS = 0.3
-"""Slack of whole requests, whose time includes messages, and of measurements until the judge has its own copy of the output."""
-UNGATED_SLACK_MS = 0.25
-"""Slack of single calls without the gate, whose time includes the host's."""
 
 
 def compare(
@@ -62,10 +42,10 @@ def compare(
 def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) -> float:
     """How much later the candidate's outputs arrive than the baseline's; 0 within the slack. On the CPU, in CPU time."""
     if on_device:
-        return _late_ms(candidate.reveal_ms, alone.reveal_ms, max(TALK_SLACK_MS, SLACK_SHARE * candidate.median_ms))
+        return _late_ms(candidate.reveal_ms, alone.reveal_ms, max(limits.TALK_SLACK_MS, limits.SLACK_SHARE * candidate.median_ms))
     baseline_ms = statistics.median(alone.reveal_ms)
     late_ms = statistics.median(candidate.reveal_ms) - baseline_ms
-    return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
+    return late_ms if late_ms > max(limits.CPU_SLACK_MS, limits.REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
 def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: float) -> float:
@@ -77,13 +57,13 @@ def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: 
         return 0.0
     baseline_ms = _upper_quartile(usual_ms)
     late_ms = _lower_quartile(arrivals_ms) - baseline_ms
-    return late_ms if late_ms > max(slack_ms, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
+    return late_ms if late_ms > max(slack_ms, limits.REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
 def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
     """Time added on the CPU for outputs that are late by the clock, or for work after watched calls."""
     return max(
-        _late_ms(candidate.arrival_ms, alone.arrival_ms, TALK_SLACK_MS),
+        _late_ms(candidate.arrival_ms, alone.arrival_ms, limits.TALK_SLACK_MS),
         _beside_calls_ms(candidate, candidate.reveal_busy_ms, candidate.reveal_ms, alone.reveal_ms),
         _beside_calls_ms(candidate, candidate.background_busy_ms, candidate.background_ms, alone.background_ms),
     )
@@ -100,7 +80,7 @@ def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: 
     baseline_ms = statistics.median(usual_ms)
     whole_ms = [call_ms + max(more_ms - baseline_ms, 0.0) for call_ms, more_ms in zip(busy_ms, extra_ms, strict=True)]
     late_ms = statistics.median(whole_ms) - statistics.median(candidate.busy_ms)
-    return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * candidate.work_ms) else 0.0
+    return late_ms if late_ms > max(limits.CPU_SLACK_MS, limits.REVEAL_SLACK_SHARE * candidate.work_ms) else 0.0
 
 
 def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], in_block: int) -> float:
@@ -108,7 +88,7 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], i
     if not candidate_ms or not baseline_ms:
         return 0.0  # on a GPU, where a worker waits awake
     more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
-    return more_ms if more_ms > PROCESSOR_SLACK_MS / in_block else 0.0
+    return more_ms if more_ms > limits.CPU_SLACK_MS / in_block else 0.0
 
 
 def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
@@ -122,7 +102,7 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
         (burst_ms, _burst_slack_ms(claim_ms, in_a_row)),
         (hot_ms, _burst_slack_ms(claim_ms, in_a_row)),
-        (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
+        (talking_ms, max(limits.TALK_SLACK_MS, limits.SLACK_SHARE * claim_ms)),
     )
     return max((late_ms for late_ms, slack_ms in measured if late_ms > slack_ms), default=0.0)
 
@@ -152,12 +132,12 @@ def _trusted_beside_ms(side: TimingSide) -> float:
 
 
 def _burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
-    return max(min(BURST_SLACK_MS / max(in_a_row, 1), BURST_SLACK_SHARE * claim_ms), SLACK_SHARE * claim_ms)
+    return max(min(limits.BURST_SLACK_MS / max(in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms), limits.SLACK_SHARE * claim_ms)
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
     """Slack of this claim against the judge's clock over single calls."""
-    return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
+    return max(limits.SINGLE_SLACK_MS if gated else limits.UNGATED_SLACK_MS, limits.SLACK_SHARE * claim_ms)
 
 
 def beyond_claim_ms(
@@ -172,7 +152,7 @@ def beyond_claim_ms(
 
     `idle_ms` are the same requests without the call. `of` chooses the time that counts. Bursts have no events.
     """
-    claim_ms = side.median_ms + min(side.blank_ms, LAUNCH_GAP_MS) if in_burst else side.claim_ms
+    claim_ms = side.median_ms + min(side.blank_ms, limits.LAUNCH_GAP_MS) if in_burst else side.claim_ms
     return of(took_ms) - of(idle_ms) - claim_ms if took_ms and idle_ms else 0.0
 
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import torch
 
+from evaluator.judge import limits
+
 FACTOR = 1.5
 MORE_MS = 0.03
 MOST_MS = 10.0
 """A launch lead is FACTOR times the host's launch time of a call, plus MORE_MS, but at most MOST_MS. Those of a whole block take at most
 twice as long."""
 LARGE_BYTES = 1 << 26
-MOST_OF_LARGE_MS = 0.3
-"""Maximum if outputs are larger than LARGE_BYTES. Their kernels take longer than their launches. A hijacked worker could hide work in the
-lead, as much as the judge's clock allows for copying outputs."""
+"""Kernels with larger outputs take longer than their launches. A hijacked worker could hide work in their lead: as much as the judge's
+clock allows for copying outputs."""
 TRIED_CYCLES = 1_000_000
 TRIES = 5
 
@@ -29,7 +30,7 @@ class LaunchLead:
     @staticmethod
     def of(host_ms: Sequence[float], length: int, device: torch.device, answer_bytes: int = 0) -> "LaunchLead":
         """The launch lead for blocks of `length` calls. host_ms: launch time of a call by each worker; the slowest worker counts."""
-        most_ms = MOST_OF_LARGE_MS if answer_bytes > LARGE_BYTES else MOST_MS
+        most_ms = limits.TALK_SLACK_MS if answer_bytes > LARGE_BYTES else MOST_MS
         ms = min(FACTOR * max(host_ms) + MORE_MS, most_ms, 2 * MOST_MS / length)
         return LaunchLead(round(ms * _cycles_per_ms(device)), ms)
 

@@ -5,11 +5,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evaluator.judge import limits
 from evaluator.judge.timing.statistics.speedup import outliers
 from evaluator.results.evidence import TimingSide
 
-LEAST_MS = 1e-3
-"""The resolution of the judge's clock: no call is shorter."""
 _CALLS = ("wall_ms", "at_s", "busy_ms", "ahead_ms")
 _REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
 _GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
@@ -83,7 +82,7 @@ class Samples:
     def call_ms(self, blank_ms: float) -> list[float]:
         """Time of each call minus `blank_ms`, the time of an empty call."""
         times_ms = self.event_ms if self.on_device else self.wall_ms
-        return [max(took_ms - blank_ms, LEAST_MS) for took_ms in times_ms]
+        return [max(took_ms - blank_ms, limits.LEAST_MS) for took_ms in times_ms]
 
     def waits_ms(self) -> list[float]:
         """Time per call of each block in which the process did not compute. On one core only; none on a GPU."""

@@ -12,18 +12,10 @@ lower quartile.
 import statistics
 from collections.abc import Collection
 
+from evaluator.judge import limits
 from evaluator.judge.timing.statistics.samples import quartiles
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import Statistic
-
-ALIKE_SHARE = 0.25
-"""Calls of the lower quartile may use this much less CPU time than a median call, as a share."""
-ELSEWHERE_SHARE = 0.05
-"""Maximum share of the CPU time that the submission's other processes may use."""
-
-
-WAITING_SHARE, WAITING_MS = 0.1, 0.1
-"""A call may wait longer than the baseline's by this share of itself, or a timing block by this many ms."""
 
 
 def usual_statistic(cores: Collection[int]) -> Statistic:
@@ -35,7 +27,7 @@ def statistics_of(timing: TimingEvidence, cores: Collection[int], elsewhere_ms: 
     """The candidate's statistic, and the baseline's if it is another. elsewhere_ms: CPU time of the candidate's other processes during the
     timing blocks. in_block: calls per timing block."""
     candidate = timing.candidate
-    if candidate.busy_ms and elsewhere_ms > ELSEWHERE_SHARE * in_block * sum(candidate.busy_ms):
+    if candidate.busy_ms and elsewhere_ms > limits.ELSEWHERE_SHARE * in_block * sum(candidate.busy_ms):
         return "median", "lower_quartile"
     return _statistic_of(timing, cores, in_block), None
 
@@ -44,10 +36,10 @@ def _statistic_of(timing: TimingEvidence, cores: Collection[int], in_block: int)
     candidate = timing.candidate
     if not candidate.busy_ms:
         return "median"
-    if _waits_ms(candidate) > _usual_wait_ms(timing) + max(WAITING_SHARE * candidate.median_ms, WAITING_MS / in_block):
+    if _waits_ms(candidate) > _usual_wait_ms(timing) + max(limits.WAITING_SHARE * candidate.median_ms, limits.WAITING_MS / in_block):
         return "median"
     lower_ms, median_ms, _ = quartiles(candidate.busy_ms)
-    return usual_statistic(cores) if lower_ms >= (1 - ALIKE_SHARE) * median_ms else "median"
+    return usual_statistic(cores) if lower_ms >= (1 - limits.ALIKE_SHARE) * median_ms else "median"
 
 
 def _waits_ms(side: TimingSide) -> float:

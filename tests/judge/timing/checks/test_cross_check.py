@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.timing.checks.cross_check import LAUNCH_GAP_MS, compare
+from evaluator.judge import limits
+from evaluator.judge.timing.checks.cross_check import compare
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
@@ -130,7 +131,7 @@ def test_events_are_a_part_of_the_claim_and_of_no_burst() -> None:
     led = fewer.model_copy(update={"head_start_ms": 2.0, "wall_ms": tuple(wall_ms + 2.0 for wall_ms in fewer.wall_ms)})
     assert on_device(led, in_a_row=16).unclaimed_ms == 0.0, "which is in no call"
     late = fewer.model_copy(update={"burst_ms": (0.4 + 0.009,) * 5})
-    assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.009 - LAUNCH_GAP_MS)
+    assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.009 - limits.LAUNCH_GAP_MS)
 
 
 def test_an_answer_that_is_slow_to_copy_is_charged_once() -> None:

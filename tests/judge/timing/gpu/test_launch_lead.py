@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, LaunchLead
+from evaluator.judge import limits
+from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, LaunchLead
 
 
 @pytest.mark.parametrize(
@@ -18,4 +19,4 @@ def test_a_launch_lead_is_longer_than_launching_takes_the_slower_side(
     assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
     assert LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms
     of_large = LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES + 1)
-    assert of_large.ms == pytest.approx(min(ms, MOST_OF_LARGE_MS)), "no place to hide in"
+    assert of_large.ms == pytest.approx(min(ms, limits.TALK_SLACK_MS)), "no place to hide in"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluator.judge.timing.statistics.samples import LEAST_MS, Samples, quartiles
+from evaluator.judge import limits
+from evaluator.judge.timing.statistics.samples import Samples, quartiles
 
 
 @pytest.mark.parametrize(("samples", "found"), [([3.0], (3.0, 3.0, 3.0)), ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0))])
@@ -15,7 +16,7 @@ def test_samples_are_event_times_on_a_gpu_and_wall_times_elsewhere(on_device: bo
     samples = Samples(on_device, event_ms=[1.0, 2.0], wall_ms=[3.0, 4.0])
     told = samples.summary(0.5, head_start_ms=0.25)
     assert told.samples_ms == samples_ms and (told.blank_ms, told.head_start_ms) == (0.5, 0.25)
-    assert samples.call_ms(9.0) == [LEAST_MS, LEAST_MS], "no call takes nothing"
+    assert samples.call_ms(9.0) == [limits.LEAST_MS, limits.LEAST_MS], "no call takes nothing"
 
 
 def test_warm_up_leaves_nothing_behind() -> None:
