@@ -19,6 +19,7 @@ from evaluator.judge.correctness.rounds import Rounds, has_overflowed
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.roofline.minimum_time import find_minimum_time
+from evaluator.judge.timing.effort import BRIEF
 from evaluator.judge.timing.run import TimingRun
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.worker_set import WorkerSet
@@ -74,7 +75,7 @@ class WorkloadRuns:
         errors of TimingRun.time_in_turns.
         """
         launcher = self._worker_set.launcher
-        brief = replace(options, is_brief=True)
+        brief = replace(options, effort=BRIEF)
         candidate = self._in_each(candidate, lambda case, worker: self._time_in(case, Participants(worker, baseline), brief), only)
         launcher.construct(candidate, reference.arguments, reference.model)
         launcher.load_reference(baseline)

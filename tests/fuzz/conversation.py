@@ -29,6 +29,7 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import host_blank, stopping
 from evaluator.judge.timing.checks import spot_check
+from evaluator.judge.timing.effort import FULL
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
@@ -120,7 +121,7 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
         (launcher, "LOAD_S", deadline_s),
         (launcher, "START_S", START_FACTOR * deadline_s),
         (client, "EXIT_GRACE_S", deadline_s),
-        (stopping, "ENOUGH_S", 0.01),
+        (FULL, "enough_s", 0.01),
         *((module, "MIN_CALLS", stopping.LEAST_CALLS) for module in (stopping, spot_check, host_blank)),
         (spot_check, "MIN_WATCHES", 1),
         (spot_check, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer

@@ -22,7 +22,7 @@ from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import baseline_alone, host_blank, stopping, warmup
+from evaluator.judge.timing import baseline_alone, effort, host_blank
 from evaluator.judge.timing.checks import spot_check
 from evaluator.judge.timing.cpu import judge_place
 from evaluator.judge.timing_retries import TimingRetries
@@ -36,14 +36,14 @@ Judge = Callable[..., Result]
 """(code, problem, context, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
 
 BRIEF: list[tuple[Any, dict[str, Any]]] = [
-    (warmup, {"WARM_UP_S": 0.02, "BRIEF_WARM_UP_S": 0.01}),
-    (stopping, {"ENOUGH_S": 0.02, "BRIEF_S": 0.01}),
-    (spot_check, {"CPU_CHECKS_S": 0.02, "SETTLING_S": 0.05, "BRIEF_SETTLING_S": 0.02}),
+    (effort.FULL, {"warm_up_s": 0.02, "enough_s": 0.02, "settling_s": 0.05}),
+    (effort.BRIEF, {"warm_up_s": 0.01, "enough_s": 0.01, "settling_s": 0.02}),
+    (spot_check, {"CPU_CHECKS_S": 0.02}),
     (baseline_alone, {"BLOCKS_S": 0.02}),
     (host_blank, {"ENOUGH_S": 0.02, "LONGEST_S": 0.1}),
     (judge_place, {"kept_awake": lambda *_: nullcontext()}),
 ]
-"""What differs in a brief timing, by module: it has the fewest samples that any timing has."""
+"""What differs in a brief timing, by object: it has the fewest samples that any timing has."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from evaluator.judge import limits
 from evaluator.judge.timing.checks.gated_calls import GatedCalls
 from evaluator.judge.timing.checks.spot_check import SpotCheck
+from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.host_blank import Blank, host_blank
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.statistics.samples import quartiles
@@ -16,9 +17,6 @@ from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
 from evaluator.results.evidence.timing import Statistic, is_slower
 
-BLOCKS = 16
-BRIEF_BLOCKS = 4
-"""Blocks in one of several cases."""
 LEAST_BLOCKS = 2
 BLOCKS_S = 0.2
 """Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
@@ -34,9 +32,8 @@ class BaselineAlone:
     def __init__(self, interleaver: Interleaver, spot_check: SpotCheck, deadline_s: float, look: Callable[[], object]) -> None:
         self._interleaver, self._spot_check, self._deadline_s, self._look = interleaver, spot_check, deadline_s, look
 
-    def run(self, gated_calls: GatedCalls | None, *, brief: bool = False) -> TimedWorker:
+    def run(self, gated_calls: GatedCalls | None, effort: Effort) -> TimedWorker:
         """Time the baseline as the candidate was timed: blocks, reveals, watching, and requests behind the gate without their calls.
-        brief: few blocks.
 
         It copies its outputs if the candidate had to: between calls, but within the requests' time.
         """
@@ -44,7 +41,7 @@ class BaselineAlone:
         alone.copies = interleaver.candidate.copies and interleaver.length > 1
         alone.worker.hand_over(gated_calls.allocations if gated_calls else self._spot_check.outputs, self._deadline_s)
         self._spot_check.warm_reveal(alone)
-        for number, answers in enumerate(self._blocks(alone, BRIEF_BLOCKS if brief else BLOCKS)):
+        for number, answers in enumerate(self._blocks(alone, effort.alone_blocks)):
             if number % 2:
                 self._spot_check.reveal(alone, _random.choice(answers))
             else:
@@ -87,7 +84,7 @@ class BaselineAlone:
         for kind, timed in tuple(self._interleaver.others.items()):
             with self._interleaver.sparing(timed):
                 alone = self._interleaver.anew(timed)
-                for _ in self._blocks(alone, BLOCKS):
+                for _ in self._blocks(alone, FULL.alone_blocks):
                     pass
                 beside, without = timed.summary(blank_ms), alone.summary(blank_ms)
                 found[kind] = without if is_slower(beside, without, candidate, statistic) else beside

@@ -85,7 +85,7 @@ class TimingRun:
                 participants, timed_case, options.protocol, earlier._interleaver if earlier else None
             )
             self._place = JudgePlace(options.cores)
-            self._spot_check = SpotCheck(self._interleaver, timed_case, self._place, is_slow=options.is_slow, is_brief=options.is_brief)
+            self._spot_check = SpotCheck(self._interleaver, timed_case, self._place, options.effort, is_slow=options.is_slow)
             participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
         self._beside: _Beside | None = None
         """Set after candidate and baselines were timed in turns."""
@@ -162,7 +162,7 @@ class TimingRun:
         with self._spending("baseline alone"):
             baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
             contention = CpuContention(filter(None, [interleaver.baseline.worker.channel.peer_pid]))
-            alone = baseline_alone.run(gated_calls, brief=self._options.is_brief)
+            alone = baseline_alone.run(gated_calls, self._options.effort)
             blank = baseline_alone.blank(alone, one_core=len(cores) == 1)
             blank_ms = blank.ms
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
@@ -202,7 +202,7 @@ class TimingRun:
     def _warm_up(self) -> WarmUp:
         """Warm all workers up, and choose the calls per block by their times."""
         interleaver = self._interleaver
-        warmed = warm_up(interleaver, is_slow=self._options.is_slow, is_brief=self._options.is_brief)
+        warmed = warm_up(interleaver, self._options.effort.warm_up_s, is_slow=self._options.is_slow)
         room = min(interleaver.most_in_block, self._room_bytes // max(self._spot_check.answer_bytes, 1))
         interleaver.length = self._options.protocol.calls_in_block(warmed.call_ms, max(room, 1))
         return warmed
@@ -214,9 +214,7 @@ class TimingRun:
         interleaver, seen, options = self._interleaver, self._spot_check, self._options
         areas = interleaver.flush.areas if interleaver.flush else None
         supplies = Supplies(interleaver.sets, interleaver.draw, seen.outputs, seen.shapes, seen.sampler.draw, self._room_bytes, areas)
-        gated_calls = GatedCalls(
-            self._memory, supplies, replayed=options.protocol.replays, is_slow=options.is_slow, is_brief=options.is_brief
-        )
+        gated_calls = GatedCalls(self._memory, supplies, options.effort, replayed=options.protocol.replays, is_slow=options.is_slow)
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
 
@@ -237,7 +235,7 @@ class TimingRun:
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:
             raise UnevenError
-        if not self._options.is_brief:
+        if self._options.effort.times_kernels:
             gated_calls.time_kernels(candidate)
 
     def _is_still_slow(self) -> bool:
@@ -247,7 +245,7 @@ class TimingRun:
     def _run_blocks(self) -> str:
         """Run a block of each worker, in random order, until there are enough. Returns the reason to stop."""
         interleaver, options = self._interleaver, self._options
-        criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), is_slow=options.is_slow, is_brief=options.is_brief)
+        criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), options.effort, is_slow=options.is_slow)
         probes, start = 0 if options.is_slow else PROBES, time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length

@@ -8,6 +8,7 @@ import torch
 
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.shared_memory import SharedMemory
@@ -71,8 +72,7 @@ class TimingOptions:
     """On the CPU: the cores that workers are pinned to, and the judge's thread while it times them."""
     is_slow: bool = False
     """Whether the candidate was very slow in the rounds: then it gets as few calls as possible."""
-    is_brief: bool = False
-    """Whether this is one of several cases, and gets little time."""
+    effort: Effort = FULL
     look: Callable[[], object] = lambda: None
     """Called between blocks, while nothing is timed."""
 

@@ -1,5 +1,6 @@
 """The stopping criterion: when a timing has enough blocks."""
 
+from evaluator.judge.timing.effort import Effort
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.statistics.speedup import interval, is_narrow
 from evaluator.results.evidence.timing import Statistic
@@ -7,13 +8,7 @@ from evaluator.results.evidence.timing import Statistic
 NARROW, BUDGET = "precise", "budget"
 """Stored reasons to stop: the speedup's confidence interval is narrow enough, or the time limit is reached."""
 MIN_CALLS = 30
-MIN_BLOCKS = 15
-"""Minimum calls, and minimum blocks of several calls, for a confidence interval."""
-ENOUGH_S = 1.0
-"""After MIN_CALLS and MIN_BLOCKS, stop at ENOUGH_S, even if the interval is wide."""
-BRIEF_S = 0.15
-BRIEF_BLOCKS = 8
-"""ENOUGH_S and MIN_BLOCKS in one of several cases."""
+"""Minimum calls for a confidence interval."""
 BUDGET_S = 1.2
 """Stop even earlier when the calls alone have taken this long: slow kernels need fewer calls."""
 LEAST_CALLS = 5
@@ -31,9 +26,8 @@ EVENTS_MS = 0.003
 class StoppingCriterion:
     """Decides after each block whether there are enough of them."""
 
-    def __init__(self, interleaver: Interleaver, statistic: Statistic, *, is_slow: bool = False, is_brief: bool = False) -> None:
-        self._enough_s, self._least_blocks = (BRIEF_S, BRIEF_BLOCKS) if is_brief else (ENOUGH_S, MIN_BLOCKS)
-        self._interleaver, self._statistic, self._is_slow = interleaver, statistic, is_slow
+    def __init__(self, interleaver: Interleaver, statistic: Statistic, effort: Effort, *, is_slow: bool = False) -> None:
+        self._interleaver, self._statistic, self._effort, self._is_slow = interleaver, statistic, effort, is_slow
         self._asked_at = 0
         """Number of blocks when the interval was last computed."""
 
@@ -44,10 +38,10 @@ class StoppingCriterion:
             return BUDGET if now.calls >= SLOW_CALLS else ""
         if now.calls < LEAST_CALLS or now.blocks < 1:
             return ""
-        if now.calls >= MIN_CALLS and now.blocks >= self._least_blocks:
+        if now.calls >= MIN_CALLS and now.blocks >= self._effort.least_blocks:
             if now.blocks >= ASK_AGAIN * self._asked_at and self._is_narrow():
                 return NARROW
-            if elapsed_s >= self._enough_s:
+            if elapsed_s >= self._effort.enough_s:
                 return BUDGET
         spent_s = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms) / 1e3
         if elapsed_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():

@@ -12,11 +12,7 @@ from evaluator.judge.timing.timed_worker import TimedWorker
 WARM_UP_CALLS = 4
 STEADY_SHARE = 0.02
 """Warm-up ends when, for every worker, the medians of the last WARM_UP_CALLS calls and of the ones before differ by this share or less."""
-WARM_UP_S = 0.3
 MOST_WARM_UP_CALLS = 100
-"""Time limit of the warm-up, after WARM_UP_CALLS calls."""
-BRIEF_WARM_UP_S = 0.05
-"""The time limit in one of several cases: the earlier ones have warmed the device."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +27,12 @@ class WarmUp:
     """Time of the slowest worker's last calls."""
 
 
-def warm_up(interleaver: Interleaver, *, is_slow: bool = False, is_brief: bool = False) -> WarmUp:
-    """Call all workers in turns until their times are steady, or the time limit is reached. Call a candidate that `is_slow` once.
+def warm_up(interleaver: Interleaver, most_s: float, *, is_slow: bool = False) -> WarmUp:
+    """Call all workers in turns until their times are steady, or `most_s` is reached. Call a candidate that `is_slow` once.
 
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
-    start, most_s = time.monotonic(), BRIEF_WARM_UP_S if is_brief else WARM_UP_S
+    start = time.monotonic()
     times: list[tuple[TimedWorker, list[float]]] = [(timed, []) for timed in interleaver.timed_workers]
     calls, steady = 0, False
     while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < most_s):

@@ -9,7 +9,7 @@ import pytest
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing.stopping import MIN_BLOCKS
+from evaluator.judge.timing.effort import FULL
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import TimingEvidence
 from evaluator.results.result import Result
@@ -99,7 +99,7 @@ def test_the_librarys_call_takes_as_long_as_itself(gpu_context: JudgeContext, pr
     assert timing.unflushed == timing.unflushed_bursts == 0
     assert timing.candidate.single_ms and timing.gated, "the judge's own measurement"
     if (protocol, case) == ("cold", "small"):
-        assert timing.calls_in_block > 4 and timing.blocks >= MIN_BLOCKS, "a short kernel has many samples"
+        assert timing.calls_in_block > 4 and timing.blocks >= FULL.least_blocks, "a short kernel has many samples"
         assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
 
 

@@ -19,19 +19,17 @@ from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.cross_check import least, single_slack_ms
+from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
-SINGLES = 15
 LEAST_SINGLES = 3
 SINGLES_S = 0.2
 """Time limit of single calls, after LEAST_SINGLES, in seconds."""
-BURSTS = 15
 LEAST_BURSTS = 5
 BURSTS_S = 0.3
 """Time limit of bursts, in seconds."""
-HOT_BURSTS = 7
 LEAST_HOT_BURSTS = 3
 HOT_BURSTS_S = 0.1
 """Time limit of bursts without flushes, in seconds."""
@@ -41,8 +39,6 @@ QUEUE_MS = 1.0
 """Minimum time of as many launches as the device's queue holds: 1024."""
 BURST_MS = 15.0
 """Approximate maximum time of a burst. A call that takes more than half of it is measured as well alone."""
-BRIEF_COUNTS = 7, 5, 3
-"""Maximum single calls, bursts, and bursts without flushes in one of several cases."""
 KERNEL_CALLS = 3
 KERNELS_S = 0.3
 """After this time, no further call with timed kernels begins."""
@@ -93,7 +89,7 @@ class GatedCalls:
     """The calls behind the gate, of the candidate and then of the baseline alone."""
 
     def __init__(
-        self, memory: SharedMemory, supplies: Supplies, *, replayed: bool = False, is_slow: bool = False, is_brief: bool = False
+        self, memory: SharedMemory, supplies: Supplies, effort: Effort = FULL, *, replayed: bool = False, is_slow: bool = False
     ) -> None:
         """replayed: calls are graph replays, and take the sets in order, since a graph has fixed addresses. is_slow: the candidate makes
         one single call, and one more for the record.
@@ -102,7 +98,7 @@ class GatedCalls:
         out.
         """
         self._device, self._supplies, self._replayed, self._is_slow = memory.device, supplies, replayed, is_slow
-        self._singles, self._bursts, self._hot_bursts = BRIEF_COUNTS if is_brief else (SINGLES, BURSTS, HOT_BURSTS)
+        self._effort = effort
         answer_bytes = max(sum(allocation.nbytes for allocation in supplies.outputs), 1)
         sets = len(supplies.sets)
         length = max(1, min(sets, supplies.areas or sets, supplies.room_bytes // answer_bytes))
@@ -219,7 +215,7 @@ class GatedCalls:
 
     def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
-        for _ in range(1) if self._is_slow else _repetitions(self._singles, LEAST_SINGLES, SINGLES_S):
+        for _ in range(1) if self._is_slow else _repetitions(self._effort.singles, LEAST_SINGLES, SINGLES_S):
             took_ms, late_ms = self._run_row(timed, check, self.places[:1])
             if timed.is_flushed():
                 timed.samples.single_ms.append(took_ms)
@@ -230,7 +226,7 @@ class GatedCalls:
         if len(self.places) == 1:
             return
         self._run_recorded(timed, check, self.places)
-        for _ in _repetitions(self._bursts, LEAST_BURSTS, BURSTS_S):
+        for _ in _repetitions(self._effort.bursts, LEAST_BURSTS, BURSTS_S):
             took_ms, late_ms = self._run_row(timed, check, self.places)
             if timed.is_flushed():
                 timed.samples.burst_ms.append(took_ms + late_ms / len(self.places))
@@ -242,7 +238,7 @@ class GatedCalls:
         """
         if len(self.places) == 1 or timed.flush is None:
             return
-        for _ in _repetitions(self._hot_bursts, LEAST_HOT_BURSTS, HOT_BURSTS_S):
+        for _ in _repetitions(self._effort.hot_bursts, LEAST_HOT_BURSTS, HOT_BURSTS_S):
             took_ms, late_ms = self._run_row(timed, check, self.places, flushed=False)
             timed.samples.hot_ms.append(took_ms + late_ms / len(self.places))
 

@@ -21,9 +21,10 @@ from evaluator.judge.correctness.row_sampling import Sample, Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
+from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.interleave import FEW_CHANGED_SHARE, Answer, Interleaver
 from evaluator.judge.timing.setup import TimedCase
-from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
+from evaluator.judge.timing.stopping import MIN_CALLS
 from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
@@ -52,10 +53,7 @@ CALLS_AGAIN_S = 0.015
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
-SETTLING_S = 0.5
-"""Reveals wanted in the end, and the time limit for them: an output that is late by chance must not count as deferred."""
-BRIEF_SETTLING_S = 0.05
-"""Time limit for reveals in one of several cases."""
+"""Reveals wanted in the end, if there is time."""
 PROBES, PROBE_SHARE = 6, 0.25
 """Blocks with outliers that are no samples, for a submission whose outputs overflow from them; and the probability of one after each
 block."""
@@ -84,11 +82,10 @@ class SpotCheck:
     """Checks the outputs of one timing."""
 
     def __init__(
-        self, interleaver: Interleaver, timed_case: TimedCase, place: JudgePlace, *, is_slow: bool = False, is_brief: bool = False
+        self, interleaver: Interleaver, timed_case: TimedCase, place: JudgePlace, effort: Effort, *, is_slow: bool = False
     ) -> None:
-        """is_slow: reveal an output of each of the candidate's blocks, and make few further calls. is_brief: spend little time in the
-        end."""
-        self._is_slow, self._settling_s = is_slow, BRIEF_SETTLING_S if is_brief else SETTLING_S
+        """is_slow: reveal an output of each of the candidate's blocks, and make few further calls."""
+        self._is_slow, self._effort = is_slow, effort
         self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
         self._is_narrow = timed_case.is_narrow
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
@@ -195,7 +192,7 @@ class SpotCheck:
         """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
         calls: a submission could do the work of these at once, and defer that of blocks."""
         timed = self._interleaver.candidate
-        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._settling_s, MIN_WATCHES)
+        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._effort.settling_s, MIN_WATCHES)
         while True:
             wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
             if revealed < wanted:
@@ -244,7 +241,7 @@ class SpotCheck:
 
     def _check_share(self) -> float:
         """Share of the revealed outputs to compare: as many as required, or as there is time for."""
-        blocks = max(MIN_CALLS if self._interleaver.length == 1 else MIN_BLOCKS, self._interleaver.blocks)
+        blocks = max(MIN_CALLS if self._interleaver.length == 1 else FULL.least_blocks, self._interleaver.blocks)
         own, changed = self._reveal_shares
         changed_share = FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
         weight = (1 - changed_share) * own + changed_share * changed * CHANGED_WEIGHT
