@@ -150,7 +150,7 @@ def check_record(checked: "Checked | Broken") -> dict[str, Any]:
 
 
 def _details(checked: "Checked | Broken") -> RenderableType:
-    from evaluator.judge.problem_check.check import DRAWS
+    from evaluator.judge.limits import DRAWS
     from evaluator.judge.problem_check.check_result import CHECKS
     from evaluator.judge.problem_check.trivial_answers import ANSWERS
 

@@ -7,6 +7,7 @@ kernel or none.
 from collections.abc import Sequence
 
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
+from evaluator.judge import limits
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounds import Rounds
@@ -18,17 +19,13 @@ from evaluator.worker.launch_table import INTERPRETED
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
-SECOND_S = 3.0
-SECOND_FACTOR = 5
-"""Timeout of a call in the second run: SECOND_S, plus SECOND_FACTOR times the time of the first run's completed steps. An endless kernel
-uses the whole timeout, and keeps the device for that time."""
 
 
 def deadline_s(evidence: Evidence, timeout_s: float) -> float:
     """Timeout of a call in the second run; at most that of the first."""
     hung_s = (evidence.exit.deadline_s or 0.0) if evidence.exit else 0.0
     took_s = sum(evidence.stages_s.get(stage, 0.0) for stage in ("construct", "rounds"))
-    return min(timeout_s, SECOND_S + SECOND_FACTOR * max(took_s - hung_s, 0.0))
+    return min(timeout_s, limits.SECOND_S + limits.AGAIN_FACTOR * max(took_s - hung_s, 0.0))
 
 
 def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:

@@ -66,6 +66,93 @@ ELSEWHERE_SHARE = _limit(0.05, "of the CPU time", "Maximum CPU time of the submi
 WAITING_SHARE = _limit(0.1, "of a call", "A call may wait longer than the baseline's by this share of itself.")
 WAITING_MS = _limit(0.1, "ms a block", "Or a timing block by this time.")
 
+# When a timing has enough calls
+
+MIN_CALLS = _limit(30, "calls", "Minimum for a confidence interval.")
+LEAST_CALLS = _limit(5, "calls", "Minimum if calls are slow.")
+SLOW_CALLS = _limit(3, "calls", "Minimum for a very slow submission.")
+BUDGET_S = _limit(1.2, "s", "After LEAST_CALLS, stop when the calls alone have taken this long: slow kernels need fewer calls.")
+LONG_S = _limit(0.5, "s", "After this time and LONG_BLOCKS, a narrow interval is enough: calls are slow, or their inputs are large.")
+LONG_BLOCKS = _limit(10, "blocks", "See LONG_S.")
+CONFIDENCE = _limit(0.95, "of resamples", "The confidence of a speedup's interval.", "usual")
+INTERVAL_WIDTH = _limit(0.01, "of the speedup", "A narrower interval is enough.")
+BLANKS_S = _limit(0.2, "s", "After LEAST_CALLS empty requests, time limit of further ones.")
+SLOW_BLANKS_S = _limit(1.0, "s", "The time limit if even the fastest empty request takes too long.")
+
+# How calls are timed
+
+LONG_CALL_MS = _limit(20.0, "ms", "Calls of this length need no launch lead: their first launch takes a thousandth of it on the host.")
+LEAD_FACTOR = _limit(1.5, "times the launch", "The device is busy for this long until the host has launched a call.", "measured")
+LEAD_MORE_MS = _limit(0.03, "ms", "And for this time more.", "measured")
+LEAD_MOST_MS = _limit(10.0, "ms", "Maximum launch lead. The leads of a whole block take at most twice as long.")
+LEAD_LARGE_BYTES = _limit(
+    1 << 26, "bytes", "Kernels with larger outputs take longer than their launches: their lead is at most TALK_SLACK_MS."
+)
+"""A hijacked worker could hide work in a lead: as much as the judge's clock allows for copying outputs."""
+SPIN_S = _limit(0.1, "s", "Minimum time for enqueueing behind the gate. On a GPU's machine the judge waits awake for so long.")
+MOST_PATIENCE_S = _limit(
+    0.5, "s", "Maximum time for enqueueing: twice the last time. If it takes longer, calls are not held behind the gate."
+)
+QUEUE_MS = _limit(1.0, "ms", "As many launches as the device's queue holds, 1024, take longer.", "measured")
+BURST_MS = _limit(15.0, "ms", "Approximate maximum of a burst. A call that takes more than half of it is measured as well alone.")
+STILL_SLOW_FACTOR = _limit(5, "times the baseline", "A very slow submission of the rounds is timed in full unless it exceeds this.")
+STILL_SLOW_MS = _limit(20.0, "ms", "And this: other programs may have lengthened two of three short calls.")
+QUIET_MS = _limit(0.02, "ms", "A process that uses less CPU time between two readings is waiting.", "measured")
+QUIET_LOOKS = _limit(2, "readings", "After so many quiet ones in a row, a process is done.")
+WAITS_WITHIN_S = _limit(
+    0.002, "s", "Time for a process to begin waiting after its reply; with a free core it takes a twentieth.", "measured"
+)
+
+# Which timed outputs are compared
+
+REVEAL_SHARE = _limit(0.5, "of blocks", "After these, outputs are copied by the clock, so that deferred work is charged.")
+LONE_REVEAL_SHARE = _limit(0.6, "of blocks", "The same for blocks of one call on a CPU, of which there are few.")
+LONE_CHANGED_SHARE = _limit(0.95, "of blocks", "The same for such a block in whose inputs a few values are changed.")
+PICKED = _limit(4, "outputs", "Of each such block, and of each burst, as many are taken at random.")
+CHECKS = _limit(8, "outputs", "Minimum number that is compared, on average.")
+CPU_CHECKS = _limit(30, "outputs", "The same on a CPU, which has no calls behind a gate.")
+CHECKS_S = _limit(0.2, "s", "Time for comparing further outputs.")
+CPU_CHECKS_S = _limit(0.5, "s", "The same on a CPU.")
+CHANGED_WEIGHT = _limit(2, "times", "An output for inputs with a few changed values is compared so many times as often.")
+FEW_CHANGED_SHARE = _limit(0.5, "of inputs", "In these, a few values are changed: sampling the inputs does not detect them.")
+CALLS_AGAIN_S = _limit(0.015, "s", "On a GPU, as many calls with changed inputs as the baseline makes in this time.")
+MIN_REVEALS = _limit(2, "reveals", "Minimum, each compared: further blocks make up for missing ones.")
+MIN_WATCHES = _limit(5, "blocks", "Minimum after which the processes are watched, on a CPU.")
+SETTLED_REVEALS = _limit(16, "reveals", "Wanted if there is time: an output that is late by chance must not count as deferred.")
+ASKED_AGAIN = _limit(3, "calls", "After a wrong timed output, calls with the same inputs in blocks, and as many alone.")
+
+# Other checks of right answers
+
+PEAK_MARGIN = _limit(
+    1.3,
+    "times the measured peak",
+    "No device is faster: copies reach 85 to 93 % of the memory's peak, products 80 % of theirs.",
+    "H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s",
+)
+WRITE_MARGIN = _limit(1.5, "times the rate of copies", "No device writes faster.", "measured")
+FASTEST_OF = _limit(10, "calls", "The fastest counts, since other programs may use the CPU cores.")
+DRAWS = _limit(
+    15, "draws", "A problem is refused for a trivial answer that passes in all: a number that survives rounding by chance does not."
+)
+LOWERED_SHARE = _limit(0.01, "of a timing", "A clock that was lowered for less has not changed the figures.")
+
+# Timeouts and reruns
+
+START_S = _limit(60.0, "s", "Timeout of a worker's start, which may import torch first, and of CUDA in it.")
+LOAD_S = _limit(120.0, "s", "Timeout of loading and of constructing, without builds.")
+COMPILE_S = _limit(300.0, "s", "Timeout of the first call of a model in torch.compile.")
+TRIAL_S = _limit(20.0, "s", "Timeout of a compiler's trial, for which the device may have to wait.")
+MAX_BUILDS = _limit(32, "builds", "Maximum that one submission may request.")
+MAX_BUILDING_S = _limit(900.0, "s", "Maximum total time of builds: afterwards a further one is refused.")
+AGAIN_FACTOR = _limit(5, "times the first", "A second run of a submission's steps may take so many times as long, plus the following.")
+SECOND_S = _limit(3.0, "s", "More for a call that is made again to name a kernel: an endless one holds the device for that time.")
+RELOAD_S = _limit(2.0, "s", "Minimum for a second load while the device is held.")
+SHORT_LOAD_S = _limit(0.5, "s", "If loading took less, the device is held during the second load.")
+ABLATED_S = _limit(10.0, "s", "More for a call without own kernels: a loop that waits for their output does not end.")
+FREE_SHARE = _limit(0.5, "of a GPU's memory", "With less free, no other submission shares the GPU with this one.")
+NEED_FACTOR = _limit(2, "times the need", "A submission shares a GPU only if so much memory is free.")
+FAIR_SHARE = _limit(0.5, "of the device's memory", "If a submission uses more, it is the cause when the judge lacks memory.")
+
 LIMITS = dict(zip([name for name in globals() if name.isupper()], _made, strict=True))
 """The limits by name, in their order."""
 

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from evaluator.diagnosis.notes.kernel_notes import own_share
+from evaluator.judge import limits
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import is_empty
@@ -43,14 +44,6 @@ SHAPES_S = {"cuda": 0.15, "cpu": 30.0}
 """Seconds after which no further shape is tried, unless the verdict depends on shapes. On a GPU others wait meanwhile."""
 DEAR_S = {"cuda": 0.3, "cpu": 30.0}
 """If constructing the model and one round took longer than this, neither is tried, unless the verdict depends on it."""
-SHORT_LOAD_S = 0.5
-"""If the submission loaded in less time than this, the device is kept while another worker loads it."""
-RELOAD_S, RELOAD_FACTOR = 2.0, 5
-"""Timeout of that load: the larger of RELOAD_S and RELOAD_FACTOR times the first load's time."""
-ABLATED_S = 10.0
-ABLATED_FACTOR = 5
-"""Timeout of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times the time of all rounds. A loop that waits
-for their output does not end."""
 
 log = logging.getLogger(__name__)
 
@@ -183,11 +176,11 @@ class PostChecks:
     def _load_without_kernels(self) -> tuple[WorkerClient, Exception | None]:
         """A worker that has loaded the submission without its kernels, and has the device; and the error if it has not.
 
-        If the first load was fast, this one has a timeout from RELOAD_S and RELOAD_FACTOR, while the device is held. If it needs longer,
+        If the first load was fast, this one has a timeout from RELOAD_S and AGAIN_FACTOR, while the device is held. If it needs longer,
         another worker loads.
         """
         worker_set, load_s = self._worker_set, self._task.times.seconds["load"]
-        stays = worker_set.has_spare and load_s <= SHORT_LOAD_S
+        stays = worker_set.has_spare and load_s <= limits.SHORT_LOAD_S
         while True:
             with self._task.times.spending("reload"):
                 worker_set.make_room(stays=stays)
@@ -195,7 +188,7 @@ class PostChecks:
                 worker = worker_set.start("ablation", "reload")
             try:
                 with worker.entering("load", "reload"):
-                    worker_set.launcher.load_without_kernels(worker, max(RELOAD_S, RELOAD_FACTOR * load_s) if stays else None)
+                    worker_set.launcher.load_without_kernels(worker, max(limits.RELOAD_S, limits.AGAIN_FACTOR * load_s) if stays else None)
                     worker_set.take_device(worker)
                 return worker, None
             except (WorkerError, ProtocolError, NeedsDeviceError) as error:
@@ -213,7 +206,7 @@ class PostChecks:
     @property
     def _call_s(self) -> float:
         """Timeout of a call in another worker, from the time of the rounds."""
-        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
+        return min(self._task.job.timeout_s, limits.ABLATED_S + limits.AGAIN_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
     def run_changed_inputs_and_shapes(self) -> None:
         """Try inputs of other distributions, then other shapes. Those that are not tried decide nothing."""

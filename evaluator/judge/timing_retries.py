@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
+from evaluator.judge import limits
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
@@ -37,8 +38,6 @@ from evaluator.results.category import Status
 from evaluator.results.evidence import ConditionsEvidence, TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 
-COMPILE_S = 300.0
-"""Timeout of the first call of a model in torch.compile."""
 REASONS = {"a launch lead": "the submission can't be held behind the gate", "outliers": "an output overflows because of them"}
 """Why a timing is done again without something."""
 
@@ -258,7 +257,7 @@ class TimingRetries:
             launcher.greet(worker)
             launcher.load_reference(worker)
             launcher.construct_baseline(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
-            call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), COMPILE_S)
+            call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), limits.COMPILE_S)
         except BaseException as error:
             worker.close()
             if isinstance(error, WorkerError):

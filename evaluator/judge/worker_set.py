@@ -7,17 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.prepared_workers import PreparedWorkers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.out_of_memory import ran_short
-
-FREE_SHARE = 0.5
-"""With a smaller share of a GPU's memory free, no other submission shares the GPU with this one."""
-NEED_FACTOR = 2
-"""A submission shares a GPU only if this many times the minimum memory for judging its problem is free."""
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +81,7 @@ class WorkerSet(PreparedWorkers):
         the verdict depends on these checks: another submission's use of time or memory must not influence it."""
         if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict":
             free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
-            if free_bytes >= FREE_SHARE * total_bytes:
+            if free_bytes >= limits.FREE_SHARE * total_bytes:
                 self.lock.share()
 
     def _fits_beside_others(self) -> bool:
@@ -93,7 +89,7 @@ class WorkerSet(PreparedWorkers):
         if self.lock.is_alone or self.device.type == "cpu":
             return True
         need = memory_need(self._task.case)
-        return need is not None and NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
+        return need is not None and limits.NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
 
     def empty_cache(self) -> None:
         """Return memory that PyTorch keeps for this process's tensors to the driver: workers may need it."""

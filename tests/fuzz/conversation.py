@@ -25,10 +25,9 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.job import Job
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import host_blank, stopping
-from evaluator.judge.timing.checks import spot_check
 from evaluator.judge.timing.effort import FULL
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
@@ -118,14 +117,14 @@ def plans(kinds: tuple[str, ...] = REQUESTS) -> st.SearchStrategy[Plan]:
 def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
     """Judging with little patience, and with few timed calls."""
     hurry = (
-        (launcher, "LOAD_S", deadline_s),
-        (launcher, "START_S", START_FACTOR * deadline_s),
+        (limits, "LOAD_S", deadline_s),
+        (limits, "START_S", START_FACTOR * deadline_s),
         (client, "EXIT_GRACE_S", deadline_s),
         (FULL, "enough_s", 0.01),
-        *((module, "MIN_CALLS", stopping.LEAST_CALLS) for module in (stopping, spot_check, host_blank)),
-        (spot_check, "MIN_WATCHES", 1),
-        (spot_check, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
-        (spot_check, "CPU_CHECKS_S", 0.01),
+        (limits, "MIN_CALLS", limits.LEAST_CALLS),
+        (limits, "MIN_WATCHES", 1),
+        (limits, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
+        (limits, "CPU_CHECKS_S", 0.01),
     )
     with contextlib.ExitStack() as stack:
         for module, name, value in hurry:

@@ -20,10 +20,10 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import baseline_alone, effort, host_blank
-from evaluator.judge.timing.checks import spot_check
+from evaluator.judge.timing import baseline_alone, effort
 from evaluator.judge.timing.cpu import judge_place
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.machine.devices import Device, choose, cpu
@@ -38,9 +38,8 @@ Judge = Callable[..., Result]
 BRIEF: list[tuple[Any, dict[str, Any]]] = [
     (effort.FULL, {"warm_up_s": 0.02, "enough_s": 0.02, "settling_s": 0.05}),
     (effort.BRIEF, {"warm_up_s": 0.01, "enough_s": 0.01, "settling_s": 0.02}),
-    (spot_check, {"CPU_CHECKS_S": 0.02}),
     (baseline_alone, {"BLOCKS_S": 0.02}),
-    (host_blank, {"ENOUGH_S": 0.02, "LONGEST_S": 0.1}),
+    (limits, {"CPU_CHECKS_S": 0.02, "BLANKS_S": 0.02, "SLOW_BLANKS_S": 0.1}),
     (judge_place, {"kept_awake": lambda *_: nullcontext()}),
 ]
 """What differs in a brief timing, by object: it has the fewest samples that any timing has."""

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from evaluator.diagnosis import Verdict, diagnose
-from evaluator.judge.blocking_rerun import SECOND_S, culprit, deadline_s, is_wanted
+from evaluator.judge import limits
+from evaluator.judge.blocking_rerun import culprit, deadline_s, is_wanted
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
 
@@ -60,9 +61,9 @@ def test_when_a_second_run_is_wanted(category: Category, stage: str, own: bool, 
 
 def test_what_hung_in_the_first_run_gives_the_second_no_time() -> None:
     hung = Evidence(exit=ExitEvidence(stage="rounds", deadline_s=30), stages_s={"construct": 0.5, "rounds": 30.2})
-    assert SECOND_S < deadline_s(hung, 30.0) < SECOND_S + 5
+    assert limits.SECOND_S < deadline_s(hung, 30.0) < limits.SECOND_S + 5
     broke = Evidence(exception=BROKEN, stages_s={"rounds": 2.0})
-    assert deadline_s(broke, 30.0) == SECOND_S + 10
+    assert deadline_s(broke, 30.0) == limits.SECOND_S + 10
     assert deadline_s(broke, 1.0) == 1.0
 
 

@@ -12,9 +12,9 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.dsl import triton
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
-from evaluator.judge.timing.checks.spot_check import SETTLED_REVEALS
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers import jit_compilers
 from evaluator.results.category import Category, Status
@@ -274,7 +274,7 @@ def check_ok(result: Result) -> None:
     assert timing.calls >= 3
     for side in (timing.candidate, timing.baseline):
         assert len(side.samples_ms) == len(side.wall_ms) == timing.blocks
-        assert len(side.reveal_ms) <= timing.calls + SETTLED_REVEALS
+        assert len(side.reveal_ms) <= timing.calls + limits.SETTLED_REVEALS
         assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
         assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
     own_ms = timing.candidate.figure_ms(timing.statistic)

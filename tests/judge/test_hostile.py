@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import build_broker, launcher
@@ -227,7 +228,7 @@ def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judg
 
 
 def test_what_compilers_say_is_kept_within_a_limit(light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_broker, "MAX_BUILDS", 6)
+    monkeypatch.setattr(limits, "MAX_BUILDS", 6)
     result = light("# hostile: loud_builds_listened_to at call\nclass ModelNew: ...\n")
     check(result, FORGED, "more than 6 builds")
     builds = result.evidence.builds
@@ -238,7 +239,7 @@ def test_what_compilers_say_is_kept_within_a_limit(light: Callable[..., Result],
 
 
 def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_broker, "MAX_BUILDING_S", 0.0)
+    monkeypatch.setattr(limits, "MAX_BUILDING_S", 0.0)
     result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
     categories = [build.category for build in result.evidence.builds]
     assert categories[0] is Category.CPP_COMPILE_ERROR

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from evaluator.judge import limits
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.device.gpu_processes import OtherProcesses
 from evaluator.judge.device.nvml import LOWERED, Nvml, nvml_of
@@ -19,8 +20,6 @@ LOOK_SHARE = 0.05
 """Maximum share of the time for readings."""
 MOST_LOOKS = 100
 """Maximum readings per timing; each is a row in the database."""
-LOWERED_SHARE = 0.01
-"""A clock that was lowered for less than this share of a timing has not changed the figures."""
 
 
 class GpuMonitor:
@@ -63,7 +62,7 @@ class GpuMonitor:
         counts = [state.other_processes for state in self.states]
         told = [state.throttled for state in self.states if state.throttled is not None]
         seen = {reason for state in told for reason in state.split(", ") if reason in LOWERED}
-        seen |= {reason for reason, ms in self._lowered_ms.items() if ms > LOWERED_SHARE * self._took_ms}
+        seen |= {reason for reason, ms in self._lowered_ms.items() if ms > limits.LOWERED_SHARE * self._took_ms}
         return ConditionsEvidence(
             shared=True if any(counts) else None if not counts or None in counts else False,
             throttled=", ".join(reason for reason in LOWERED if reason in seen) if told or self._lowered_ms else None,

@@ -8,6 +8,7 @@ gives the share, and where nearly all of the time is library kernels', it also s
 import secrets
 from typing import Any
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle
@@ -20,11 +21,6 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import OWN_WRITTEN_SHARE, Evidence, OwnWorkEvidence
 from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import Message, ProtocolError
-
-WRITE_MARGIN = 1.5
-"""A device writes at most this many times as fast as it copies."""
-TIMED_CALLS = 10
-"""The minimum time of this many calls counts, since other programs may use the CPU cores."""
 
 
 def bound_by_time(evidence: Evidence, share: float, cache_bytes: int) -> OwnWorkEvidence | None:
@@ -40,7 +36,7 @@ def bound_by_time(evidence: Evidence, share: float, cache_bytes: int) -> OwnWork
     library = sum(evidence.device_share(launch) or 0.0 for launch in evidence.launches if not launch.own)
     whole_ms = max(times.call_ms, sum(launch.device_ms for launch in evidence.launches))  # the shares are of this
     rest_s = max(1.0 - library, share) * whole_ms / times.calls / 1000
-    most_bytes = int(rest_s * light.bytes_per_s * WRITE_MARGIN) + cache_bytes
+    most_bytes = int(rest_s * light.bytes_per_s * limits.WRITE_MARGIN) + cache_bytes
     found = OwnWorkEvidence(time_share=share, written_bytes=most_bytes, answer_bytes=light.written_bytes, is_bound=True)
     return found if found.is_too_little else None
 
@@ -97,7 +93,7 @@ def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -
 
 
 def _time_share(worker: WorkerClient, deadline_s: float) -> float:
-    timed = [worker.request("watch", deadline_s, set=0, pattern=None, enough=0) for _ in range(TIMED_CALLS)]
+    timed = [worker.request("watch", deadline_s, set=0, pattern=None, enough=0) for _ in range(limits.FASTEST_OF)]
     own_s, all_s = (min(_seconds(answer, name) for answer in timed) for name in ("own_s", "all_s"))
     return min(own_s / all_s, 1.0) if all_s else 1.0
 

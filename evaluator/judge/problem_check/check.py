@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
+from evaluator.judge import limits
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.inputs.few_rows import ROWS
@@ -32,12 +33,6 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import VARYING, ProblemCase
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.nested import tensors_of
-
-DRAWS = 15
-"""A problem is refused for a trivial answer that passes with all of this many random inputs. A submission must pass fewer, so a number that
-happens to survive rounding does not refuse its problem."""
-CALLS = 10
-"""Calls of the reference that are timed."""
 
 BEGINNING_ELEMENTS = 1 << 20
 
@@ -225,7 +220,7 @@ class _Check:
             raise _Refused("floor", error.rule) from error
         if self._device.type != "cuda":
             return
-        reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
+        reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, limits.FASTEST_OF) * 1e3
         floor = minimum_time_of(work, measured_peaks(self._device))
         self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
@@ -253,7 +248,7 @@ class _Check:
         """The pairs of trivial answer and output that pass with all inputs."""
         previous = first.outputs
         alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in answers]
-        for plan in islice(cycle(round_inputs.plans), DRAWS):
+        for plan in islice(cycle(round_inputs.plans), limits.DRAWS):
             draw = self._draw(round_inputs, plan)
             if draw is None:
                 continue

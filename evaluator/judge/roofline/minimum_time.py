@@ -1,6 +1,6 @@
 """The minimum time of a call: a lower bound from the device's measured bandwidth and arithmetic. A time below it is impossible.
 
-    minimum time = max(bytes / bandwidth, operations / rate) / MARGIN
+    minimum time = max(bytes / bandwidth, operations / rate) / PEAK_MARGIN
 
 The bytes are those of the output, which must be written, and of the inputs and parameters that the problem declares to be needed
 (`evaluator.problem.declaration.Floor`). The size of the L2 cache is subtracted from the bytes read and from those written: inputs may be in
@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
 from evaluator.judge.workers.shared_memory import raw_bytes
@@ -34,9 +35,6 @@ from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.nested import tensors_of
 
-MARGIN = 1.3
-"""Copies reach 85 to 93 % of the memory's peak, matrix products about 80 % of theirs (H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s). So no
-device can be 1.3 times faster than measured."""
 RATED = ("bfloat16", "float16")
 
 log = logging.getLogger(__name__)
@@ -127,7 +125,7 @@ def minimum_time_of(work: RequiredWork, speed: DevicePeaks) -> FloorEvidence:
     """The minimum time of this work on a device with these peaks."""
     moved_bytes = max(work.read_bytes - speed.l2_bytes, 0) + max(work.written_bytes - speed.l2_bytes, 0)
     seconds = max(moved_bytes / speed.bytes_per_s, work.operations / speed.operations_per_s)
-    margin = MARGIN * (1 + speed.uncertainty)
+    margin = limits.PEAK_MARGIN * (1 + speed.uncertainty)
     return FloorEvidence(
         read_bytes=work.read_bytes,
         written_bytes=work.written_bytes,

@@ -12,7 +12,6 @@ from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.host_blank import Blank, host_blank
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.statistics.samples import quartiles
-from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
 from evaluator.results.evidence.timing import Statistic, is_slower
@@ -94,7 +93,7 @@ class BaselineAlone:
         """Run a few blocks, at most `most`."""
         start = time.monotonic()
         for number in range(most):
-            is_enough = number >= LEAST_BLOCKS and number * self._interleaver.length >= LEAST_CALLS
+            is_enough = number >= LEAST_BLOCKS and number * self._interleaver.length >= limits.LEAST_CALLS
             if is_enough and time.monotonic() - start > BLOCKS_S:
                 return
             yield self._interleaver.block(alone)

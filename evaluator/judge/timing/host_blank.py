@@ -16,10 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evaluator.judge import limits
-from evaluator.judge.timing.stopping import LEAST_CALLS, MIN_CALLS
 
-ENOUGH_S, LONGEST_S = 0.2, 1.0
-"""Time limit of empty requests after LEAST_CALLS, in seconds, and the limit if even the fastest one takes too long."""
 IN_A_ROW, PAUSE_S = 6, 0.01
 """After IN_A_ROW empty requests, the judge pauses: one burst of other load can't lengthen all."""
 
@@ -50,7 +47,8 @@ def host_blank(blanks: Iterable[tuple[float, float]], short_ms: float, waits_ms:
         busy_ms.append(used_ms)
         elapsed_s = time.monotonic() - start
         is_slow = min(took_ms) > most_ms
-        if len(took_ms) >= (MIN_CALLS if elapsed_s < ENOUGH_S else LEAST_CALLS) and (not is_slow or elapsed_s >= LONGEST_S):
+        wanted = limits.MIN_CALLS if elapsed_s < limits.BLANKS_S else limits.LEAST_CALLS
+        if len(took_ms) >= wanted and (not is_slow or elapsed_s >= limits.SLOW_BLANKS_S):
             break
         if len(took_ms) % IN_A_ROW == 0:
             time.sleep(PAUSE_S)

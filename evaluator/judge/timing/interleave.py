@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
@@ -24,8 +25,6 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.stored_inputs import are_all_stored
 from evaluator.worker.protocol import ProtocolError
 
-FEW_CHANGED_SHARE = 0.5
-"""Share of inputs of which a few values are changed. They take as long as others, and sampling the inputs does not detect them."""
 DRAWN_SHARE = 0.5
 """Share of inputs that are drawn although files give them, if they give all."""
 MAX_REASON_CHARS = 500
@@ -52,7 +51,7 @@ class Answer:
 
 def changed_inputs(count: int, fewest: int) -> list[bool]:
     """Which of `count` inputs are changed, `fewest` at the least. The first shows nothing of the others, unless it is the only one."""
-    changed = [_random.random() < FEW_CHANGED_SHARE for _ in range(count)]
+    changed = [_random.random() < limits.FEW_CHANGED_SHARE for _ in range(count)]
     for place in _random.sample(range(count), count):
         if sum(changed) < fewest:
             changed[place] = True
@@ -158,7 +157,7 @@ class Interleaver:
         arguments = self._case.inputs(fresh_seed(), self.device)
         if are_all_stored(arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
             arguments = self._case.inputs(fresh_seed(), self.device, with_files=False)
-        is_changed = _random.random() < FEW_CHANGED_SHARE if is_changed is None else is_changed
+        is_changed = _random.random() < limits.FEW_CHANGED_SHARE if is_changed is None else is_changed
         if self.few_changes is not None and is_changed:
             return self.few_changes.either(arguments)
         return arguments

@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.judge import limits
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.asked_again import ask_again
@@ -33,13 +34,6 @@ from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
 from evaluator.results.evidence import TimingEvidence
-
-LONG_CALL_MS = 20.0
-"""Calls of this length need no launch lead: their first launch takes a thousandth of it on the host."""
-STILL_SLOW_FACTOR = 5
-STILL_SLOW_MS = 20.0
-"""A very slow candidate of the rounds is still slow if it exceeds both: this multiple of the baseline's time, and this time. Three short
-calls would not show it: other programs may have lengthened two of them."""
 
 _random = secrets.SystemRandom()
 
@@ -221,7 +215,7 @@ class TimingRun:
     def _warm_blocks(self, gated_calls: GatedCalls | None, warmed: WarmUp) -> None:
         """Run blocks that don't count. On a GPU they decide the launch lead."""
         interleaver = self._interleaver
-        if gated_calls and warmed.call_ms < LONG_CALL_MS:
+        if gated_calls and warmed.call_ms < limits.LONG_CALL_MS:
             warm_blocks(interleaver)
             answer_bytes, candidate_may = self._spot_check.answer_bytes, self._options.launch_lead
             give_launch_lead(interleaver, gated_calls.probe, answer_bytes, candidate_may=candidate_may)
@@ -240,7 +234,7 @@ class TimingRun:
 
     def _is_still_slow(self) -> bool:
         candidate_ms, baseline_ms = (statistics.median(timed.samples_ms(0.0)) for timed in self._interleaver.timed_workers[:2])
-        return candidate_ms > max(STILL_SLOW_FACTOR * baseline_ms, STILL_SLOW_MS)
+        return candidate_ms > max(limits.STILL_SLOW_FACTOR * baseline_ms, limits.STILL_SLOW_MS)
 
     def _run_blocks(self) -> str:
         """Run a block of each worker, in random order, until there are enough. Returns the reason to stop."""

@@ -1,5 +1,6 @@
 """The stopping criterion: when a timing has enough blocks."""
 
+from evaluator.judge import limits
 from evaluator.judge.timing.effort import Effort
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.statistics.speedup import interval, is_narrow
@@ -7,16 +8,6 @@ from evaluator.results.evidence.timing import Statistic
 
 NARROW, BUDGET = "precise", "budget"
 """Stored reasons to stop: the speedup's confidence interval is narrow enough, or the time limit is reached."""
-MIN_CALLS = 30
-"""Minimum calls for a confidence interval."""
-BUDGET_S = 1.2
-"""Stop even earlier when the calls alone have taken this long: slow kernels need fewer calls."""
-LEAST_CALLS = 5
-SLOW_CALLS = 3
-"""Minimum calls, fewer for a very slow candidate."""
-LONG_S = 0.5
-LONG_BLOCKS = 10
-"""After this many blocks and seconds, a narrow interval is enough: calls are slow, or their inputs are large."""
 ASK_AGAIN = 1.2
 """Growth of the number of blocks before the interval is computed again, which takes some milliseconds."""
 EVENTS_MS = 0.003
@@ -35,18 +26,18 @@ class StoppingCriterion:
         """The reason to stop, `elapsed_s` after the first block began; empty to go on."""
         now = self._interleaver
         if self._is_slow:
-            return BUDGET if now.calls >= SLOW_CALLS else ""
-        if now.calls < LEAST_CALLS or now.blocks < 1:
+            return BUDGET if now.calls >= limits.SLOW_CALLS else ""
+        if now.calls < limits.LEAST_CALLS or now.blocks < 1:
             return ""
-        if now.calls >= MIN_CALLS and now.blocks >= self._effort.least_blocks:
+        if now.calls >= limits.MIN_CALLS and now.blocks >= self._effort.least_blocks:
             if now.blocks >= ASK_AGAIN * self._asked_at and self._is_narrow():
                 return NARROW
             if elapsed_s >= self._effort.enough_s:
                 return BUDGET
         spent_s = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms) / 1e3
-        if elapsed_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
+        if elapsed_s >= limits.LONG_S and now.blocks >= max(limits.LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
             return NARROW
-        return BUDGET if spent_s >= BUDGET_S else ""
+        return BUDGET if spent_s >= limits.BUDGET_S else ""
 
     def _is_narrow(self) -> bool:
         self._asked_at = self._interleaver.blocks

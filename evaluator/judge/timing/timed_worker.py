@@ -23,10 +23,6 @@ from evaluator.results.evidence import TimingSide
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
 
-SPIN_S = 0.1
-"""How long the judge waits awake for a reply on a GPU machine. On the CPU that would take a core from the submission."""
-MOST_PATIENCE_S = 0.5
-"""Limit for enqueueing behind the gate: twice the last time, at least SPIN_S, at most this."""
 MAX_REASON_CHARS = 500
 
 
@@ -277,7 +273,7 @@ class TimedWorker:
         if self.flush is not None:
             self.flush.show()
         torch.cuda.synchronize(device)
-        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
+        answer = self.worker.request(kind, self.deadline_s, spin_s=limits.SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_behind(self, gate: StreamGate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -300,7 +296,7 @@ class TimedWorker:
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        patience_s = min(max(SPIN_S, 2 * len(given) * self.queued_s), MOST_PATIENCE_S)
+        patience_s = min(max(limits.SPIN_S, 2 * len(given) * self.queued_s), limits.MOST_PATIENCE_S)
         answer = self.worker.request("burst", self.deadline_s, spin_s=patience_s, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = queued - asked >= patience_s

@@ -13,16 +13,13 @@ from pydantic import ValidationError
 from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.source_map import SourceMap, located
+from evaluator.judge import limits
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
 from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, Message, ProtocolError
 
-MAX_BUILDS = 32
-"""Maximum builds that one submission may request."""
-MAX_BUILDING_S = 900.0
-"""Maximum total time of builds: afterwards a further one is refused. The last one may take as long as the builder allows."""
 MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 """Maximum stored compiler output of a submission's builds. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
 KEPT_DIAGNOSTICS = 5
@@ -104,8 +101,8 @@ class BuildBroker:
 
         Raises ProtocolError, NeedsDeviceError, and the errors of `send`.
         """
-        if len(self.builds) >= MAX_BUILDS:
-            raise ProtocolError(f"more than {MAX_BUILDS} builds")
+        if len(self.builds) >= limits.MAX_BUILDS:
+            raise ProtocolError(f"more than {limits.MAX_BUILDS} builds")
         start = time.monotonic()
         with self._times.spending("build"):
             outcome = self._outcome(request)
@@ -143,8 +140,8 @@ class BuildBroker:
         except ValidationError as error:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
             return _refused("", Category.LOAD_INLINE_MISUSE, reasons[:MAX_REASON_CHARS])
-        if self._building_s > MAX_BUILDING_S:
-            spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
+        if self._building_s > limits.MAX_BUILDING_S:
+            spent = f"the builds of this submission have taken more than {limits.MAX_BUILDING_S:g} s"
             return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
         with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():
             outcome = self._builder.build(valid)

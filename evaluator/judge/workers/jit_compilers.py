@@ -15,12 +15,11 @@ from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.exception_rules import MAX_MESSAGE_CHARS
 from evaluator.dsl import Dsl, dsls
 from evaluator.dsl.plugin import asked
+from evaluator.judge import limits
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
-TRIAL_S = 20.0
-"""Timeout of a trial, for which the device may have to wait."""
 TRIAL_FAILED = 8
 """Exit code of a trial with an exception on its last line."""
 _REPORTED = f"""
@@ -46,7 +45,7 @@ def failure_of(dsl: Dsl) -> tuple[str, str] | None:
     if dsl.name not in _TRIED:
         command = [sys.executable, "-P", "-c", _REPORTED, dsl.trial]
         try:
-            done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False)
+            done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=limits.TRIAL_S, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None
         _TRIED[dsl.name] = _reported(done)

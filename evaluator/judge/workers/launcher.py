@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
@@ -21,10 +22,6 @@ from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure
 
 WORKER_ENTRY = "evaluator.worker.server:main"
-START_S = 60.0
-"""Timeout for the start of a worker, which may import torch first, and of CUDA in it."""
-LOAD_S = 120.0
-"""Timeout of loading and of constructing, without builds."""
 
 
 class Launcher:
@@ -83,14 +80,14 @@ class Launcher:
     def greet(self, worker: WorkerClient) -> None:
         """Wait for a worker that has received nothing of the submission: a failure is the judge's. Raises SandboxUnavailable."""
         try:
-            worker.request("ping", START_S)
+            worker.request("ping", limits.START_S)
         except WorkerError as error:
             stderr = worker.confined.output()[1].strip().splitlines()
             raise SandboxUnavailable(f"the worker did not start: {stderr[-1] if stderr else worker.failure}"[:1000]) from error
 
     def start_cuda(self, worker: WorkerClient) -> None:
         """Have it start CUDA. Raises WorkerError."""
-        worker.request("start", START_S, device=self._task.context.device.torch_device)
+        worker.request("start", limits.START_S, device=self._task.context.device.torch_device)
 
     def load_submission(self, worker: WorkerClient) -> None:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
@@ -113,22 +110,24 @@ class Launcher:
 
     def construct(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> Constructed:
         """Have it construct its model with these arguments, its parameters from `source`. Raises WorkerError, ProtocolError."""
-        return construct(worker, self._memory, arguments, model, self.seed, self._task.case, deadline_s or LOAD_S, source=self.source)
+        return construct(
+            worker, self._memory, arguments, model, self.seed, self._task.case, deadline_s or limits.LOAD_S, source=self.source
+        )
 
     def construct_baseline(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, *, compiled: bool = False) -> None:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
-        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled)
+        construct(worker, self._memory, arguments, model, self.seed, self._task.case, limits.LOAD_S, compiled=compiled)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """Have it construct its model for another shape. Raises WorkerError."""
-        construct(worker, self._memory, arguments, model, seed, shape.case, LOAD_S, source=self.source)
+        construct(worker, self._memory, arguments, model, seed, shape.case, limits.LOAD_S, source=self.source)
 
     def construct_workload(
         self, worker: WorkerClient, case: ProblemCase, arguments: list[Any], model: torch.nn.Module, *, is_baseline: bool = False
     ) -> None:
         """Have the submission's worker, or the baseline's, construct its model for another case. Raises WorkerError, ProtocolError."""
         source: ParameterSource = "copied" if is_baseline else self.source
-        construct(worker, self._memory, arguments, model, self.seed, case, LOAD_S, source=source)
+        construct(worker, self._memory, arguments, model, self.seed, case, limits.LOAD_S, source=source)
 
     @property
     def _threads(self) -> int:
@@ -150,7 +149,7 @@ class Launcher:
         worker.first_line = first_line
         worker.load(
             source,
-            deadline_s or LOAD_S,
+            deadline_s or limits.LOAD_S,
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,

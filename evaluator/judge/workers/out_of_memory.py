@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.evidence import StarvingEvidence
-
-FAIR_SHARE = 0.5
-"""If a submission's processes use more than this share of the device's memory, they are the cause when the judge lacks memory."""
 
 _SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
 _OF_MACHINE = re.compile(r"[Cc]an(?:'t|not) allocate memory|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:ALLOC|INITIALIZED|INTERNAL|EXECUTION)")
@@ -67,4 +65,4 @@ def blame(error: BaseException, submission: Iterable[WorkerClient], device: torc
 
 def judged(held: StarvingEvidence, asked: int, free_bytes: int) -> StarvingEvidence | None:
     """The evidence, if it exceeds FAIR_SHARE and the judge would have enough without it (`free_bytes` for `asked`); else None."""
-    return held if held.held_bytes > FAIR_SHARE * held.total_bytes and asked <= free_bytes else None
+    return held if held.held_bytes > limits.FAIR_SHARE * held.total_bytes and asked <= free_bytes else None

@@ -186,7 +186,7 @@ def test_whatever_goes_wrong_without_own_work_counts_for_the_submission(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     if FAILS_WITHOUT[failure] is Category.TIMEOUT:
-        monkeypatch.setattr("evaluator.judge.post_checks.ABLATED_S", 1.0)
+        monkeypatch.setattr("evaluator.judge.limits.ABLATED_S", 1.0)
     result = judge(submission(WITHOUT.format(failure)), problem_text=LEAKY)
     assert result.category is Category.OK, result.message
     assert result.evidence.ablation is not None

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
+from evaluator.judge import limits
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import floor_finding
 from evaluator.judge.roofline.minimum_time import (
-    MARGIN,
     DevicePeaks,
     RequiredWork,
     calibrated_peaks,
@@ -141,7 +141,7 @@ def minimum_time(read_bytes: int, written_bytes: int, operations: float) -> Floo
 def test_the_floor_by_hand() -> None:
     # (5 MB - 1 MB) + (13 MB - 1 MB) at 4 TB/s are 4 µs; 8 GFLOP at 800 TFLOP/s are 10 µs.
     moving = minimum_time(5_000_000, 13_000_000, 0)
-    assert (moving.moved_bytes, moving.margin) == (16_000_000, MARGIN)
+    assert (moving.moved_bytes, moving.margin) == (16_000_000, limits.PEAK_MARGIN)
     assert moving.floor_ms == pytest.approx(4e-3 / 1.3)
     assert minimum_time(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
     assert minimum_time(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
@@ -167,7 +167,7 @@ def test_a_calibrations_uncertainty_widens_the_margin() -> None:
     assert speed is not None
     assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
     certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (PEAKS, speed))
-    assert wider.margin == pytest.approx(1.02 * MARGIN)
+    assert wider.margin == pytest.approx(1.02 * limits.PEAK_MARGIN)
     assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
 
 
@@ -285,7 +285,7 @@ def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
     # Nothing that is honestly done goes past the margin: a sum reads only, a fill writes only.
     data = torch.zeros(8 * speed.l2_bytes // 4, device=gpu)
     for done in (lambda: data.sum(), lambda: data.fill_(1.0)):
-        assert (data.nbytes - speed.l2_bytes) / best_s(done, gpu, 10) < MARGIN * again.bytes_per_s
+        assert (data.nbytes - speed.l2_bytes) / best_s(done, gpu, 10) < limits.PEAK_MARGIN * again.bytes_per_s
 
 
 @pytest.mark.gpu

@@ -10,7 +10,7 @@ import pytest
 from evaluator.judge import limits
 from evaluator.judge.timing.baseline_alone import BLANKS, BaselineAlone
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
-from evaluator.judge.timing.host_blank import LONGEST_S, Blank, limit_ms
+from evaluator.judge.timing.host_blank import Blank, limit_ms
 from evaluator.judge.timing.statistics.samples import Samples
 
 
@@ -98,7 +98,7 @@ def test_of_a_long_call_a_twentieth_may_be_its_request() -> None:
     assert (limit_ms(100.0), limit_ms(6.0), limit_ms(0.1)) == pytest.approx((5.0, 0.3, 0.075))
 
 
-@pytest.mark.parametrize(("burst_s", "subtracted_ms"), [(0.9 * LONGEST_S, 0.1), (1.1 * LONGEST_S, 0.12)])
+@pytest.mark.parametrize(("burst_s", "subtracted_ms"), [(0.9 * limits.SLOW_BLANKS_S, 0.1), (1.1 * limits.SLOW_BLANKS_S, 0.12)])
 def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks(clock: Clock, burst_s: float, subtracted_ms: float) -> None:
     """A call's own time would be gone with it. What lasts longer is not waited for."""
 
@@ -109,7 +109,7 @@ def test_a_burst_of_other_load_does_not_lengthen_all_empty_blocks(clock: Clock, 
             yield took_ms, 0.05
 
     found = on_cpu(worker(0.4), blanks())
-    assert found.ms == pytest.approx(subtracted_ms) and found.is_slow is (burst_s > LONGEST_S)
+    assert found.ms == pytest.approx(subtracted_ms) and found.is_slow is (burst_s > limits.SLOW_BLANKS_S)
 
 
 def test_one_block_that_is_answered_at_once_does_not_make_requests_slow() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from evaluator.judge import limits
 from evaluator.judge.timing import warmup
 from evaluator.judge.timing.protocols import PROTOCOLS, BlockTimer, TimingProtocol
 from evaluator.judge.timing.protocols.cpu import Cpu
 from evaluator.judge.timing.protocols.protocol import Calls
-from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.problem.catalogue import SHIPPED
@@ -39,7 +39,7 @@ def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
     assert timing.candidate.median_ms > 19
     assert min(timing.baseline.samples_ms) < 10
     assert (timing.protocol, timing.fallback, timing.calls_in_block) == ("cpu", "", 1)
-    assert timing.blocks == timing.calls >= LEAST_CALLS and timing.stop in ("precise", "budget")
+    assert timing.blocks == timing.calls >= limits.LEAST_CALLS and timing.stop in ("precise", "budget")
     assert WARM_UP_CALLS <= timing.warm_up_calls <= MOST_WARM_UP_CALLS and timing.steady is not None
     low, high = result.speedup_interval
     assert result.speedup is not None and 0 < low <= result.speedup <= high and result.speedup < 1
@@ -55,7 +55,7 @@ def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(judge: Judge) -> 
     compiled = timing.others["compile"]
     # In the same turns; where it was slower in them, by chance, it counts as it is without the candidate.
     check(compiled, len(compiled.samples_ms))
-    assert LEAST_CALLS <= len(compiled.samples_ms) <= timing.calls
+    assert limits.LEAST_CALLS <= len(compiled.samples_ms) <= timing.calls
     assert list(result.baselines) == ["eager", "compile"] and result.baselines["compile"][0] == compiled.figure_ms(timing.of_baselines)
     assert result.summary()["baselines"]["compile"]["speedup"] == pytest.approx(
         compiled.figure_ms(timing.of_baselines) / (result.runtime_ms or 0)

@@ -48,7 +48,7 @@ def judged(judge: Judge, when: str, factor: float = 0.5) -> Result:
 def test_a_slow_submission_answers_every_distribution_and_is_timed_in_twelve_calls_together(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.timing.run.STILL_SLOW_FACTOR", 0)
+    monkeypatch.setattr("evaluator.judge.limits.STILL_SLOW_FACTOR", 0)
     result = judged(judge, "True")
     timing = result.evidence.timing
     assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
@@ -15,7 +16,7 @@ from evaluator.judge.timing.statistics.samples import quartiles
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.launcher import START_S, WORKER_ENTRY
+from evaluator.judge.workers.launcher import WORKER_ENTRY
 from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.sandbox import Program
 from evaluator.worker.protocol import ProtocolError
@@ -42,12 +43,12 @@ def started(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> I
     program = Program(entry=WORKER_ENTRY, readonly=context.readonly)
     worker = WorkerClient.start(context.zygote, program, context.builder, lock, times=StageTimes(), no_device=True, record=None)
     try:
-        worker.request("ping", START_S)
-        worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
-        worker.request("construct", START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
+        worker.request("ping", limits.START_S)
+        worker.load(source, limits.START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
+        worker.request("construct", limits.START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
         sets = [InputSet(memory, [tensor]) for tensor in inputs]
-        worker.hand_over([allocation for one in sets for allocation in one.allocations], START_S)
-        yield TimedWorker(worker, START_S, None), sets, memory
+        worker.hand_over([allocation for one in sets for allocation in one.allocations], limits.START_S)
+        yield TimedWorker(worker, limits.START_S, None), sets, memory
     finally:
         worker.close()
         memory.close()
@@ -59,7 +60,7 @@ def test_a_burst_copies_every_answer_to_its_place(context: JudgeContext) -> None
     with started(context, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (timed, sets, memory):
         fresh = [tensor * 10 for tensor in inputs]
         places = [memory.allocate(tensor.nbytes) for tensor in fresh]
-        timed.worker.hand_over(places, START_S)
+        timed.worker.hand_over(places, limits.START_S)
         given = [(one, [tensor]) for one, tensor in zip(sets, fresh, strict=True)]
         wall_ms = timed.burst(given, [[describe(place, 0, tensor)] for place, tensor in zip(places, fresh, strict=True)])
         assert wall_ms > 0

@@ -9,6 +9,7 @@ import pytest
 
 from evaluator.diagnosis import Verdict
 from evaluator.dsl import numba as numba_dsl
+from evaluator.judge import limits
 from evaluator.judge.workers import jit_compilers
 from evaluator.judge.workers.jit_compilers import interpreted, is_installed, without_blame
 from evaluator.results.category import Category
@@ -130,10 +131,10 @@ def test_a_library_that_ends_its_process_says_nothing() -> None:
 @pytest.mark.parametrize("numba", ["import time\ntime.sleep(60)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_trial_does_not_tell_in_time_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jit_compilers, "TRIAL_S", 2.0)
+    monkeypatch.setattr(limits, "TRIAL_S", 2.0)
     assert jit_compilers.failure_of(numba_dsl.DSL) is None
     (tmp_path / "numba/__init__.py").write_text(IMPORTING)
-    monkeypatch.setattr(jit_compilers, "TRIAL_S", 60.0)
+    monkeypatch.setattr(limits, "TRIAL_S", 60.0)
     assert jit_compilers.failure_of(numba_dsl.DSL) == ("AttributeError", BROKEN)
     (tmp_path / "numba/__init__.py").write_text("")
     assert jit_compilers.failure_of(numba_dsl.DSL) == ("AttributeError", BROKEN), "what was found out is"

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.readback import poison
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.checks.gated_calls import Taken
@@ -14,9 +15,6 @@ from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import mapped, tensors_of
-
-TIMES = 3
-"""Calls with these inputs in timing blocks, and calls alone."""
 
 
 def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: SpotCheck, oracle: Oracle) -> WrongTimedAnswer:
@@ -46,8 +44,8 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
         return False, False
 
     with interleaver.unsampled(candidate):
-        in_blocks, repeated = zip(*(ask(interleaver.blocks_with) for _ in range(TIMES)), strict=True)
-        alone, _ = zip(*(ask(interleaver.calls_alone) for _ in range(TIMES)), strict=True)
+        in_blocks, repeated = zip(*(ask(interleaver.blocks_with) for _ in range(limits.ASKED_AGAIN)), strict=True)
+        alone, _ = zip(*(ask(interleaver.calls_alone) for _ in range(limits.ASKED_AGAIN)), strict=True)
         poison(candidate.worker, spot_check.outputs, candidate.deadline_s, None)
     return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
@@ -35,17 +36,11 @@ HOT_BURSTS_S = 0.1
 """Time limit of bursts without flushes, in seconds."""
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
-QUEUE_MS = 1.0
-"""Minimum time of as many launches as the device's queue holds: 1024."""
-BURST_MS = 15.0
-"""Approximate maximum time of a burst. A call that takes more than half of it is measured as well alone."""
 KERNEL_CALLS = 3
 KERNELS_S = 0.3
 """After this time, no further call with timed kernels begins."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of each of these requests. It has no consequence, so it must not hold the device for long."""
-CHECKED = 4
-"""Outputs of a burst that are compared. Only the judge knows which."""
 
 _random = secrets.SystemRandom()
 
@@ -128,7 +123,7 @@ class GatedCalls:
         """
         event_ms = timed.samples.event_ms
         if event_ms:
-            self.places = self.places[: max(1, int(BURST_MS / statistics.median(event_ms)))]
+            self.places = self.places[: max(1, int(limits.BURST_MS / statistics.median(event_ms)))]
         if timed.is_gated:
             try:
                 self._run_singles(timed, check)
@@ -156,7 +151,7 @@ class GatedCalls:
         claim_ms = statistics.median(timed.samples.event_ms) if timed.samples.event_ms else 0.0
         while len(self.places) > 1:
             self._run_row(timed, check, self.places)
-            if timed.is_gated or len(self.places) * claim_ms < QUEUE_MS:
+            if timed.is_gated or len(self.places) * claim_ms < limits.QUEUE_MS:
                 return
             timed.waits, self.places = False, self.places[: len(self.places) // 2]
 
@@ -270,7 +265,7 @@ class GatedCalls:
         It also returns how long that took, in ms, since a worker may report too early that it is done.
         """
         supplies = self._supplies
-        samples = {number: supplies.draw_sample() for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
+        samples = {number: supplies.draw_sample() for number in _random.sample(range(len(places)), min(limits.PICKED, len(places)))}
         copies = {number: copying(places[number], timed.claims, supplies.shapes, sample) for number, sample in samples.items()}
 
         def land() -> tuple[dict[int, Taken], float]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
+from evaluator.judge import limits
 from evaluator.judge.correctness.check import Judgement, is_near_reference, judge_values, learn, why_undecided
 from evaluator.judge.correctness.inputs.few_rows import FewRows
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
@@ -22,38 +23,17 @@ from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
 from evaluator.judge.timing.effort import FULL, Effort
-from evaluator.judge.timing.interleave import FEW_CHANGED_SHARE, Answer, Interleaver
+from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.setup import TimedCase
-from evaluator.judge.timing.stopping import MIN_CALLS
-from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
+from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import mapped, tensors_of
 
-REVEAL_SHARE = 0.5
-"""Share of the candidate's timing blocks after which outputs are copied by the clock, so that deferred work is charged."""
-LONE_REVEAL_SHARES = 0.6, 0.95
-"""REVEAL_SHARE on the CPU for blocks of one call, of which there are few: for the problem's own inputs, and for a few values changed."""
-PICKED = 4
-"""Outputs of such a block that are revealed, chosen at random after it."""
-CHECKS = 8
-CPU_CHECKS = 30
-"""Minimum number of outputs that are compared, on average. More on the CPU, which has no calls behind a gate."""
-CHANGED_WEIGHT = 2
-"""An output for inputs with a few changed values is compared this many times as often as another."""
-CHECKS_S = 0.2
-CPU_CHECKS_S = 0.5
-"""Time for comparing further outputs, in seconds. Only random rows of large outputs are compared: the rounds have compared all rows."""
 CALLS_AGAIN = 3, 8
 """Fewest and most calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every
 sixteenth value shows in half of them."""
-CALLS_AGAIN_S = 0.015
-"""On a GPU, at most as many as the baseline's calls fit into this, in seconds, but not less than the fewest."""
-MIN_REVEALS = 2
-MIN_WATCHES = 5
-SETTLED_REVEALS = 16
-"""Reveals wanted in the end, if there is time."""
 PROBES, PROBE_SHARE = 6, 0.25
 """Blocks with outliers that are no samples, for a submission whose outputs overflow from them; and the probability of one after each
 block."""
@@ -120,15 +100,17 @@ class SpotCheck:
     @property
     def _reveal_shares(self) -> tuple[float, float]:
         """Share of the blocks to reveal outputs of, if the first call's inputs are the problem's own, and if a few values are changed."""
-        return LONE_REVEAL_SHARES if self._interleaver.length == 1 and not self._on_device else (REVEAL_SHARE, REVEAL_SHARE)
+        if self._interleaver.length == 1 and not self._on_device:
+            return limits.LONE_REVEAL_SHARE, limits.LONE_CHANGED_SHARE
+        return limits.REVEAL_SHARE, limits.REVEAL_SHARE
 
     def _reveal_some(self, answers: list[Answer], *, surely: bool = False) -> None:
         """Reveal some outputs of a block, and compare some of these; surely: compare all of them."""
-        picked = _random.sample(answers, min(PICKED, len(answers)))
+        picked = _random.sample(answers, min(limits.PICKED, len(answers)))
         taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
         self._interleaver.candidate.samples.share_reveals(len(picked))
         for answer, values in zip(picked, taken, strict=True):
-            weight = CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
+            weight = limits.CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
             if surely or _random.random() < weight * self._check_share():
                 self.check(values, answer)
 
@@ -141,7 +123,7 @@ class SpotCheck:
         with self._interleaver.unsampled(timed, self._outliers):
             answers = self._interleaver.block(timed)
             changed = [answer for answer in answers if isinstance(answer.arguments, FewRows)]
-            picked = _random.sample(changed, min(PICKED, len(changed)))
+            picked = _random.sample(changed, min(limits.PICKED, len(changed)))
             taken = [self.reveal(timed, answer) for answer in picked]
             for answer, values in zip(picked, taken, strict=True):
                 self.check(values, answer)
@@ -165,7 +147,7 @@ class SpotCheck:
         timed.claims, timed.described = claims, answer.described
         copy = copying(self.outputs, claims, self.shapes, sample)
         with timed.revealing():
-            spin_s = SPIN_S if self._on_device else 0.0
+            spin_s = limits.SPIN_S if self._on_device else 0.0
             where = (self.outputs, claims, answer.described, self.shapes, self._deadline_s, spin_s)
             ask_to_reveal(timed.worker, *where, call=answer.place)
             values = copy()
@@ -192,12 +174,12 @@ class SpotCheck:
         """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
         calls: a submission could do the work of these at once, and defer that of blocks."""
         timed = self._interleaver.candidate
-        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._effort.settling_s, MIN_WATCHES)
+        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._effort.settling_s, limits.MIN_WATCHES)
         while True:
-            wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
+            wanted, revealed = limits.SETTLED_REVEALS if time.monotonic() < deadline else limits.MIN_REVEALS, len(timed.samples.reveal_ms)
             if revealed < wanted:
                 with self._further_block(timed) as answers:
-                    self._reveal_some(answers, surely=revealed < MIN_REVEALS)
+                    self._reveal_some(answers, surely=revealed < limits.MIN_REVEALS)
             elif len(timed.samples.background_ms) < watches and not self._on_device:
                 with self._further_block(timed) as answers:
                     self.watch(timed)
@@ -224,7 +206,7 @@ class SpotCheck:
         fewest, most = CALLS_AGAIN
         took_ms = self._interleaver.baseline.samples.wall_ms  # the candidate's could be long on purpose
         if self._on_device and took_ms:
-            most = max(fewest, min(most, int(CALLS_AGAIN_S * 1e3 / max(statistics.median(took_ms), 1e-3))))
+            most = max(fewest, min(most, int(limits.CALLS_AGAIN_S * 1e3 / max(statistics.median(took_ms), 1e-3))))
         for _ in range(most):
             with self._interleaver.unsampled(timed):
                 answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)
@@ -241,12 +223,12 @@ class SpotCheck:
 
     def _check_share(self) -> float:
         """Share of the revealed outputs to compare: as many as required, or as there is time for."""
-        blocks = max(MIN_CALLS if self._interleaver.length == 1 else FULL.least_blocks, self._interleaver.blocks)
+        blocks = max(limits.MIN_CALLS if self._interleaver.length == 1 else FULL.least_blocks, self._interleaver.blocks)
         own, changed = self._reveal_shares
-        changed_share = FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
-        weight = (1 - changed_share) * own + changed_share * changed * CHANGED_WEIGHT
-        checks, checks_s = (CHECKS, CHECKS_S) if self._on_device else (CPU_CHECKS, CPU_CHECKS_S)
-        return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(PICKED, self._interleaver.length))
+        changed_share = limits.FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
+        weight = (1 - changed_share) * own + changed_share * changed * limits.CHANGED_WEIGHT
+        checks, checks_s = (limits.CHECKS, limits.CHECKS_S) if self._on_device else (limits.CPU_CHECKS, limits.CPU_CHECKS_S)
+        return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(limits.PICKED, self._interleaver.length))
 
     def check(self, taken: Taken, answer: Answer) -> None:
         """Compare an output's tensors and plain numbers. Raises WrongAnswerError."""

@@ -11,17 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evaluator.judge import limits
 from evaluator.sandbox.affinity import cores_of
 from evaluator.sandbox.resources.process_tree import Lineage, parent
 
 _CPUCLOCK_SCHED = 2
 LOOK_EVERY_S = 0.0005
-QUIET_MS = 0.02
-"""A process that uses less CPU time than this between two readings is waiting."""
-WAITS_WITHIN_S = 0.002
-"""Time limit for a process to begin waiting after its reply; with a free CPU core it takes a twentieth of this."""
-QUIET_LOOKS = 2
-"""Quiet readings in a row after which the process is done."""
 
 
 class CpuTime:
@@ -73,7 +68,7 @@ class CpuTime:
         self._answered_ms = {pid: _used_ms(pid) for pid in self._lineage.found}
         for pid in self._lineage.look() - self._answered_ms.keys():
             self._answered_ms[pid] = _used_ms(pid)
-        deadline = time.monotonic() + WAITS_WITHIN_S
+        deadline = time.monotonic() + limits.WAITS_WITHIN_S
         while _state(Path("/proc", str(self._pid), "stat")) == b"R" and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S / 10)
         if self._pid in self._answered_ms:
@@ -92,10 +87,10 @@ class CpuTime:
         """Wait until all processes are quiet, for at most `longest_s`. Returns the CPU time used since the reply."""
         deadline = time.monotonic() + longest_s
         last, quiet = sum(self._answered_ms.values()), 0
-        while (quiet < QUIET_LOOKS or _any_runs(self._answered_ms)) and time.monotonic() < deadline:
+        while (quiet < limits.QUIET_LOOKS or _any_runs(self._answered_ms)) and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)
             now = sum(map(_used_ms, self._answered_ms))
-            quiet = quiet + 1 if now - last < QUIET_MS else 0
+            quiet = quiet + 1 if now - last < limits.QUIET_MS else 0
             last = now
         return self.since_answer_ms()
 

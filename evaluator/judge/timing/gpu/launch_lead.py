@@ -7,14 +7,6 @@ import torch
 
 from evaluator.judge import limits
 
-FACTOR = 1.5
-MORE_MS = 0.03
-MOST_MS = 10.0
-"""A launch lead is FACTOR times the host's launch time of a call, plus MORE_MS, but at most MOST_MS. Those of a whole block take at most
-twice as long."""
-LARGE_BYTES = 1 << 26
-"""Kernels with larger outputs take longer than their launches. A hijacked worker could hide work in their lead: as much as the judge's
-clock allows for copying outputs."""
 TRIED_CYCLES = 1_000_000
 TRIES = 5
 
@@ -30,8 +22,8 @@ class LaunchLead:
     @staticmethod
     def of(host_ms: Sequence[float], length: int, device: torch.device, answer_bytes: int = 0) -> "LaunchLead":
         """The launch lead for blocks of `length` calls. host_ms: launch time of a call by each worker; the slowest worker counts."""
-        most_ms = limits.TALK_SLACK_MS if answer_bytes > LARGE_BYTES else MOST_MS
-        ms = min(FACTOR * max(host_ms) + MORE_MS, most_ms, 2 * MOST_MS / length)
+        most_ms = limits.TALK_SLACK_MS if answer_bytes > limits.LEAD_LARGE_BYTES else limits.LEAD_MOST_MS
+        ms = min(limits.LEAD_FACTOR * max(host_ms) + limits.LEAD_MORE_MS, most_ms, 2 * limits.LEAD_MOST_MS / length)
         return LaunchLead(round(ms * _cycles_per_ms(device)), ms)
 
 

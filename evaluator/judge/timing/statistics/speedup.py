@@ -11,11 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator.judge import limits
 from evaluator.results.evidence.timing import Statistic
 
-CONFIDENCE = 0.95
-WIDTH = 0.01
-"""Maximum width of a narrow interval, as a share of the ratio."""
 RESAMPLES = 400
 MOST_DRAWN = 512
 """Maximum samples of each worker in one resample. For more samples, the spread is taken to fall with the square root of their number."""
@@ -53,7 +51,7 @@ def interval(
     drawn, shrink = _draw(candidate, generator)
     drawn_of_baseline, shrink_baseline = (drawn, shrink) if paired else _draw(baseline, generator)
     ratios = _resampled(baseline, drawn_of_baseline, generator, share_of_baseline) / _resampled(candidate, drawn, generator, share)
-    low, high = np.quantile(np.log(ratios / ratio), ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    low, high = np.quantile(np.log(ratios / ratio), ((1 - limits.CONFIDENCE) / 2, (1 + limits.CONFIDENCE) / 2))
     scale = max(shrink, shrink_baseline)
     return ratio * float(np.exp(min(low, 0.0) * scale)), ratio * float(np.exp(max(high, 0.0) * scale))
 
@@ -61,7 +59,7 @@ def interval(
 def is_narrow(found: tuple[float, float]) -> bool:
     """Whether an interval is narrow enough to stop."""
     low, high = found
-    return high - low < WIDTH * (low + high) / 2
+    return high - low < limits.INTERVAL_WIDTH * (low + high) / 2
 
 
 def outliers(samples_ms: Sequence[float]) -> tuple[int, ...]:

@@ -8,22 +8,14 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.timing.checks.gated_calls import (
-    BURST_MS,
-    LEAST_BURSTS,
-    LEAST_HOT_BURSTS,
-    LEAST_SINGLES,
-    GatedCalls,
-    Supplies,
-    Taken,
-)
+from evaluator.judge.timing.checks.gated_calls import LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, GatedCalls, Supplies, Taken
 from evaluator.judge.timing.effort import FULL
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
-from evaluator.judge.workers.launcher import START_S
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.sources import forward
@@ -100,13 +92,13 @@ def bursts_of(
         timed.flush = L2Flush(memory, 1 << 30, sets)
         timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         bursts = gated_calls_of(memory, input_sets, timed.flush.areas)
-        timed.worker.hand_over([*timed.flush.allocations, *bursts.allocations], START_S)
+        timed.worker.hand_over([*timed.flush.allocations, *bursts.allocations], limits.START_S)
         yield bursts, timed
 
 
 def alone_of(timed: TimedWorker) -> TimedWorker:
     """Return this timed worker without its samples."""
-    alone = TimedWorker(timed.worker, START_S, timed.flush, None)
+    alone = TimedWorker(timed.worker, limits.START_S, timed.flush, None)
     alone.claims, alone.described = timed.claims, timed.described
     return alone
 
@@ -192,12 +184,13 @@ def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_
         start = time.monotonic()
         bursts.time_kernels(timed)
         assert time.monotonic() - start >= 0.3
-        assert timed.deadline_s == START_S and timed.worker.exit is None
+        assert timed.deadline_s == limits.START_S and timed.worker.exit is None
         monkeypatch.setattr(timed.worker, "launches", None)
 
 
 @pytest.mark.parametrize(
-    ("sets", "claim_ms", "in_a_row"), [(3, 0.01, 3), (3, BURST_MS / 2, 2), (3, BURST_MS, 1), (3, 10 * BURST_MS, 1), (1, 0.01, 1)]
+    ("sets", "claim_ms", "in_a_row"),
+    [(3, 0.01, 3), (3, limits.BURST_MS / 2, 2), (3, limits.BURST_MS, 1), (3, 10 * limits.BURST_MS, 1), (1, 0.01, 1)],
 )
 def test_slow_calls_and_little_memory_make_short_bursts(
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int

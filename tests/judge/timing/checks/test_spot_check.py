@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.spot_check import LONE_REVEAL_SHARES, MIN_REVEALS, SpotCheck
+from evaluator.judge.timing.checks.spot_check import SpotCheck
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.timing_retries import TimingRetries
@@ -68,13 +69,13 @@ be_wary()
 @pytest.mark.parametrize("more", ["", HONEST_AFTER_A_LONE_CALL])
 def test_work_deferred_in_blocks_alone_is_charged_without_reveals(judge: Judge, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     """The outputs that are revealed in the end come from blocks like the samples. Calls on their own come after them."""
-    for name, share in (("REVEAL_SHARE", 1e-9), ("LONE_REVEAL_SHARES", (1e-9, 1e-9))):
-        monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", share)
+    for name in ("REVEAL_SHARE", "LONE_REVEAL_SHARE", "LONE_CHANGED_SHARE"):
+        monkeypatch.setattr(limits, name, 1e-9)
     attack = corpus(ATTACKS)["lazy_hooked_block"].data.decode()
     result = judge(attack + more, "gelu_tanh", timing="full")
     timing = result.evidence.timing
     assert timing is not None and timing.deferred_ms > timing.candidate.median_ms, (result.message, result.evidence.detail)
-    assert len(timing.candidate.reveal_ms) >= MIN_REVEALS
+    assert len(timing.candidate.reveal_ms) >= limits.MIN_REVEALS
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +124,7 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     monkeypatch.setattr(SpotCheck, "inspect", inspected)
     monkeypatch.setattr(SpotCheck, "_reveal_some", noted)
     monkeypatch.setattr(Interleaver, "most_in_block", 1)
-    between = SimpleNamespace(random=lambda: sum(LONE_REVEAL_SHARES) / 2, sample=random.sample)
+    between = SimpleNamespace(random=lambda: (limits.LONE_REVEAL_SHARE + limits.LONE_CHANGED_SHARE) / 2, sample=random.sample)
     monkeypatch.setattr("evaluator.judge.timing.checks.spot_check._random", between)
     result = judge(SOFTMAX, problem_text=DRAWN_SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
@@ -140,9 +141,9 @@ def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
 ) -> None:
     """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. All errors of this test have either
     sign, as rounding errors do, and 0.85 to 0.97 times the number: each 6e-5 is beyond the tolerance."""
-    every = {"LONE_REVEAL_SHARES": (1.0, 1.0), "REVEAL_SHARE": 1.0, "PICKED": 1_000_000, "CPU_CHECKS": 1_000_000}
+    every = {"LONE_REVEAL_SHARE": 1.0, "LONE_CHANGED_SHARE": 1.0, "REVEAL_SHARE": 1.0, "PICKED": 1_000_000, "CPU_CHECKS": 1_000_000}
     for name, value in every.items():
-        monkeypatch.setattr(f"evaluator.judge.timing.checks.spot_check.{name}", value)
+        monkeypatch.setattr(limits, name, value)
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"

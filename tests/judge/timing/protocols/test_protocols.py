@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import LaunchLead
@@ -15,7 +16,6 @@ from evaluator.judge.timing.protocols import PROTOCOLS, UnknownProtocolError, ch
 from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.launcher import START_S
 from evaluator.results.protocol_names import DEFAULTS, DESCRIPTIONS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
@@ -95,13 +95,13 @@ def blocks_of(
     with started(context, source, [torch.zeros(5)] * 3) as (before, sets, memory):
         flush = L2Flush(memory, 1 << 30, 3) if flushed else None
         if flush:
-            before.worker.hand_over(flush.allocations, START_S)
-        yield TimedWorker(before.worker, START_S, flush, device=torch.device("cpu")), [(one, [torch.rand(5)]) for one in sets]
+            before.worker.hand_over(flush.allocations, limits.START_S)
+        yield TimedWorker(before.worker, limits.START_S, flush, device=torch.device("cpu")), [(one, [torch.rand(5)]) for one in sets]
 
 
 def reveal(timed: TimedWorker, given: Any, call: int, place: InputSet) -> torch.Tensor:
     """One answer of the last block."""
-    timed.worker.request("reveal", START_S, outputs=[place.tree(given[call][1])["list"][0]["tensor"]], release=False, call=call)
+    timed.worker.request("reveal", limits.START_S, outputs=[place.tree(given[call][1])["list"][0]["tensor"]], release=False, call=call)
     return place.allocations[0].view((5,), torch.float32).clone()
 
 
