@@ -23,7 +23,7 @@ from evaluator.job import Job
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.timing import baseline_alone, effort
+from evaluator.judge.timing import effort
 from evaluator.judge.timing.cpu import judge_place
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.machine.devices import Device, choose, cpu
@@ -36,9 +36,8 @@ Judge = Callable[..., Result]
 """(code, problem, context, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
 
 BRIEF: list[tuple[Any, dict[str, Any]]] = [
-    (effort.FULL, {"warm_up_s": 0.02, "enough_s": 0.02, "settling_s": 0.05}),
-    (effort.BRIEF, {"warm_up_s": 0.01, "enough_s": 0.01, "settling_s": 0.02}),
-    (baseline_alone, {"BLOCKS_S": 0.02}),
+    (effort.FULL, {"warm_up_s": 0.02, "enough_s": 0.02, "settling_s": 0.05, "alone": effort.Repeats(16, 2, 0.02)}),
+    (effort.BRIEF, {"warm_up_s": 0.01, "enough_s": 0.01, "settling_s": 0.02, "alone": effort.Repeats(4, 2, 0.02)}),
     (limits, {"CPU_CHECKS_S": 0.02, "BLANKS_S": 0.02, "SLOW_BLANKS_S": 0.1}),
     (judge_place, {"kept_awake": lambda *_: nullcontext()}),
 ]

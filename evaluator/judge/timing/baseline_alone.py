@@ -2,7 +2,6 @@
 
 import secrets
 import statistics
-import time
 from collections.abc import Callable, Iterator
 
 from evaluator.judge import limits
@@ -16,9 +15,6 @@ from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
 from evaluator.results.evidence.timing import Statistic, is_slower
 
-LEAST_BLOCKS = 2
-BLOCKS_S = 0.2
-"""Time limit of the baseline alone, after LEAST_BLOCKS and LEAST_CALLS, in seconds."""
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
 
@@ -40,7 +36,7 @@ class BaselineAlone:
         alone.copies = interleaver.candidate.copies and interleaver.length > 1
         alone.worker.hand_over(gated_calls.allocations if gated_calls else self._spot_check.outputs, self._deadline_s)
         self._spot_check.warm_reveal(alone)
-        for number, answers in enumerate(self._blocks(alone, effort.alone_blocks)):
+        for number, answers in enumerate(self._blocks(alone, effort)):
             if number % 2:
                 self._spot_check.reveal(alone, _random.choice(answers))
             else:
@@ -83,18 +79,15 @@ class BaselineAlone:
         for kind, timed in tuple(self._interleaver.others.items()):
             with self._interleaver.sparing(timed):
                 alone = self._interleaver.anew(timed)
-                for _ in self._blocks(alone, FULL.alone_blocks):
+                for _ in self._blocks(alone, FULL):
                     pass
                 beside, without = timed.summary(blank_ms), alone.summary(blank_ms)
                 found[kind] = without if is_slower(beside, without, candidate, statistic) else beside
         return found
 
-    def _blocks(self, alone: TimedWorker, most: int) -> Iterator[list[Answer]]:
-        """Run a few blocks, at most `most`."""
-        start = time.monotonic()
-        for number in range(most):
-            is_enough = number >= LEAST_BLOCKS and number * self._interleaver.length >= limits.LEAST_CALLS
-            if is_enough and time.monotonic() - start > BLOCKS_S:
-                return
+    def _blocks(self, alone: TimedWorker, effort: Effort) -> Iterator[list[Answer]]:
+        """Run a few blocks, of at least LEAST_CALLS calls."""
+        least = max(effort.alone.least, -(-limits.LEAST_CALLS // self._interleaver.length))
+        for _ in effort.alone._replace(least=least).turns():
             yield self._interleaver.block(alone)
             self._look()

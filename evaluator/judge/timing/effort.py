@@ -1,6 +1,26 @@
 """How much time a timing gets: all of it, or little as one of several workloads."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Repeats(NamedTuple):
+    """How often something is measured."""
+
+    most: int
+    least: int
+    seconds: float
+    """After `least` times, none begins after this time."""
+
+    def turns(self) -> Iterator[int]:
+        """Yield the number of each turn, from 0, until there are enough."""
+        start = time.monotonic()
+        for number in range(self.most):
+            if number >= self.least and time.monotonic() - start > self.seconds:
+                return
+            yield number
 
 
 @dataclass(eq=False)
@@ -15,18 +35,37 @@ class Effort:
     """Minimum blocks of several calls for a confidence interval."""
     settling_s: float
     """Time limit for further reveals in the end: an output that is late by chance must not count as deferred."""
-    singles: int
-    """Maximum single calls behind the gate."""
-    bursts: int
-    """Maximum bursts behind the gate."""
-    hot_bursts: int
-    """Maximum bursts without flushes."""
-    alone_blocks: int
-    """Maximum blocks of the baseline alone."""
-    times_kernels: bool
-    """Whether further calls time each kernel."""
+    singles: Repeats
+    """Single calls behind the gate."""
+    bursts: Repeats
+    hot_bursts: Repeats
+    """Bursts without flushes."""
+    kernels: Repeats
+    """Calls in which each kernel is timed, for the record."""
+    alone: Repeats
+    """Blocks of the baseline alone."""
 
 
-FULL = Effort(0.3, 1.0, 15, 0.5, 15, 15, 7, 16, times_kernels=True)
-BRIEF = Effort(0.05, 0.15, 8, 0.05, 7, 5, 3, 4, times_kernels=False)
+FULL = Effort(
+    warm_up_s=0.3,
+    enough_s=1.0,
+    least_blocks=15,
+    settling_s=0.5,
+    singles=Repeats(15, 3, 0.2),
+    bursts=Repeats(15, 5, 0.3),
+    hot_bursts=Repeats(7, 3, 0.1),
+    kernels=Repeats(3, 1, 0.3),
+    alone=Repeats(16, 2, 0.2),
+)
+BRIEF = Effort(
+    warm_up_s=0.05,
+    enough_s=0.15,
+    least_blocks=8,
+    settling_s=0.05,
+    singles=Repeats(7, 3, 0.2),
+    bursts=Repeats(5, 5, 0.3),
+    hot_bursts=Repeats(3, 3, 0.1),
+    kernels=Repeats(0, 0, 0.0),
+    alone=Repeats(4, 2, 0.2),
+)
 """For one of several workloads: the earlier ones have warmed the device."""

@@ -229,8 +229,7 @@ class TimingRun:
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:
             raise UnevenError
-        if self._options.effort.times_kernels:
-            gated_calls.time_kernels(candidate)
+        gated_calls.time_kernels(candidate)
 
     def _is_still_slow(self) -> bool:
         candidate_ms, baseline_ms = (statistics.median(timed.samples_ms(0.0)) for timed in self._interleaver.timed_workers[:2])

@@ -9,8 +9,9 @@ import logging
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -25,22 +26,10 @@ from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
-LEAST_SINGLES = 3
-SINGLES_S = 0.2
-"""Time limit of single calls, after LEAST_SINGLES, in seconds."""
-LEAST_BURSTS = 5
-BURSTS_S = 0.3
-"""Time limit of bursts, in seconds."""
-LEAST_HOT_BURSTS = 3
-HOT_BURSTS_S = 0.1
-"""Time limit of bursts without flushes, in seconds."""
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
-KERNEL_CALLS = 3
-KERNELS_S = 0.3
-"""After this time, no further call with timed kernels begins."""
 KERNELS_DEADLINE_S = 5.0
-"""Timeout of each of these requests. It has no consequence, so it must not hold the device for long."""
+"""Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
 
 _random = secrets.SystemRandom()
 
@@ -163,7 +152,7 @@ class GatedCalls:
         timed.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
         try:
             with timed.worker.unjudged():
-                for _ in _repetitions(1 if self._is_slow else KERNEL_CALLS, 1, KERNELS_S):
+                for _ in islice(self._effort.kernels.turns(), 1 if self._is_slow else None):
                     timed.burst(self._given(1), [None], kernels=True)
         except torch.OutOfMemoryError:
             log.info("there is no memory to time kernels")
@@ -177,7 +166,7 @@ class GatedCalls:
         """
         if timed.waits or not timed.samples.single_ms:
             return True
-        idle_ms = [self._idle(timed, [self._supplies.draw()]) for _ in range(LEAST_SINGLES)]
+        idle_ms = [self._idle(timed, [self._supplies.draw()]) for _ in range(self._effort.singles.least)]
         claim_ms = statistics.median(timed.samples.event_ms)
         return least(timed.samples.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
@@ -210,7 +199,7 @@ class GatedCalls:
 
     def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
-        for _ in range(1) if self._is_slow else _repetitions(self._effort.singles, LEAST_SINGLES, SINGLES_S):
+        for _ in islice(self._effort.singles.turns(), 1 if self._is_slow else None):
             took_ms, late_ms = self._run_row(timed, check, self.places[:1])
             if timed.is_flushed():
                 timed.samples.single_ms.append(took_ms)
@@ -221,7 +210,7 @@ class GatedCalls:
         if len(self.places) == 1:
             return
         self._run_recorded(timed, check, self.places)
-        for _ in _repetitions(self._effort.bursts, LEAST_BURSTS, BURSTS_S):
+        for _ in self._effort.bursts.turns():
             took_ms, late_ms = self._run_row(timed, check, self.places)
             if timed.is_flushed():
                 timed.samples.burst_ms.append(took_ms + late_ms / len(self.places))
@@ -233,7 +222,7 @@ class GatedCalls:
         """
         if len(self.places) == 1 or timed.flush is None:
             return
-        for _ in _repetitions(self._effort.hot_bursts, LEAST_HOT_BURSTS, HOT_BURSTS_S):
+        for _ in self._effort.hot_bursts.turns():
             took_ms, late_ms = self._run_row(timed, check, self.places, flushed=False)
             timed.samples.hot_ms.append(took_ms + late_ms / len(self.places))
 
@@ -285,12 +274,3 @@ class GatedCalls:
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]
-
-
-def _repetitions(most: int, least: int, seconds: float) -> Iterator[None]:
-    """Yield `most` times, or fewer after `seconds`, but at least `least` times."""
-    start = time.monotonic()
-    for number in range(most):
-        if number >= least and time.monotonic() - start > seconds:
-            return
-        yield

@@ -11,7 +11,7 @@ import torch
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.timing.checks.gated_calls import LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, GatedCalls, Supplies, Taken
+from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies, Taken
 from evaluator.judge.timing.effort import FULL
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.timed_worker import TimedWorker
@@ -109,8 +109,8 @@ def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         samples, alone = timed.samples, alone_of(timed)
-        assert LEAST_SINGLES <= len(samples.single_ms) == len(samples.landed_ms) <= FULL.singles
-        assert LEAST_BURSTS <= len(samples.burst_ms) <= FULL.bursts
+        assert FULL.singles.least <= len(samples.single_ms) == len(samples.landed_ms) <= FULL.singles.most
+        assert FULL.bursts.least <= len(samples.burst_ms) <= FULL.bursts.most
         assert samples.unflushed_bursts == 0
         assert all(landed_ms > single_ms for landed_ms, single_ms in zip(samples.landed_ms, samples.single_ms, strict=True))
         bursts.run_idle(alone, timed)
@@ -132,7 +132,7 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context
             area.fill_(7)
         bursts._run_hot(timed, note)
         hot_ms, alone = timed.samples.hot_ms, alone_of(timed)
-        assert LEAST_HOT_BURSTS <= len(hot_ms) <= FULL.hot_bursts and min(hot_ms) > 0
+        assert FULL.hot_bursts.least <= len(hot_ms) <= FULL.hot_bursts.most and min(hot_ms) > 0
         assert len(compared) == len(hot_ms) * len(bursts.places)
         assert areas and all(bool((area == 7).all()) for area in areas) and timed.samples.unflushed_bursts == 0
         bursts.run_idle(alone, timed)
@@ -256,9 +256,9 @@ def test_whether_forward_waits_is_told_by_a_call(
 def test_a_row_that_is_held_up_is_asked_for_once_more(
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
 ) -> None:
-    held_up = [False] * FULL.singles + [True] * times
+    held_up = [False] * FULL.singles.most + [True] * times
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
-        monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.SINGLES_S", 60.0)
+        monkeypatch.setattr(FULL, "singles", FULL.singles._replace(seconds=60.0))
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
         assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated
@@ -269,7 +269,7 @@ def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeyp
     with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
-        assert LEAST_SINGLES + LEAST_BURSTS <= timed.samples.unflushed_bursts <= FULL.singles + FULL.bursts
+        assert FULL.singles.least + FULL.bursts.least <= timed.samples.unflushed_bursts <= FULL.singles.most + FULL.bursts.most
 
 
 @pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])

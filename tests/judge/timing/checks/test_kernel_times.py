@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.checks.gated_calls import KERNEL_CALLS, GatedCalls
+from evaluator.judge.timing.checks.gated_calls import GatedCalls
+from evaluator.judge.timing.effort import FULL
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
@@ -40,7 +41,7 @@ def recorded(context: JudgeContext, hook: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_calls_and_their_time_are_noted(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.KERNELS_S", 60.0)
+    monkeypatch.setattr(FULL, "kernels", FULL.kernels._replace(seconds=60.0))
     with recorded(context, CLAIMS.replace("CLAIM", "1.5"), monkeypatch) as (bursts, timed):
         timed.worker.launches = None
         bursts.time_kernels(timed)
@@ -53,7 +54,7 @@ def test_the_calls_and_their_time_are_noted(context: JudgeContext, monkeypatch: 
 
         monkeypatch.setattr(timed, "burst", waiting)
         bursts.time_kernels(timed)
-        assert timed.worker.kernel_times == KernelTimes(calls=KERNEL_CALLS, call_ms=1.5 * KERNEL_CALLS)
+        assert timed.worker.kernel_times == KernelTimes(calls=FULL.kernels.most, call_ms=1.5 * FULL.kernels.most)
         assert timed.samples.burst_ms == timed.samples.single_ms == [], "these calls are no samples"
         assert not timed.waits, "a worker that waits only while kernels are timed is timed as before"
 
@@ -122,10 +123,10 @@ def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_context: JudgeContext) -> 
     result = judge(KERNELS % "", context=gpu_context, case="small")
     assert result.category is Category.OK, result.message
     times, launches = result.evidence.kernel_times, result.evidence.launches
-    assert times is not None and times.calls == KERNEL_CALLS
+    assert times is not None and times.calls == FULL.kernels.most
     (own,) = (launch for launch in launches if launch.own)
-    assert own.timed == 3 * KERNEL_CALLS and own.device_ms > 0
-    assert sum(launch.timed for launch in launches if not launch.own) >= 4 * KERNEL_CALLS, "two reductions, a difference, a quotient"
+    assert own.timed == 3 * FULL.kernels.most and own.device_ms > 0
+    assert sum(launch.timed for launch in launches if not launch.own) >= 4 * FULL.kernels.most, "two reductions, a difference, a quotient"
     # Kernels of one stream do not overlap; events are good to half a microsecond.
     assert sum(launch.device_ms for launch in launches) <= 1.05 * times.call_ms + 0.05
 
