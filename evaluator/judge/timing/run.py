@@ -22,7 +22,7 @@ from evaluator.judge import limits
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.asked_again import ask_again
-from evaluator.judge.timing.checks.cross_check import compare
+from evaluator.judge.timing.checks.cross_check import Sides, compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.checks.spot_check import PROBE_SHARE, PROBES, SpotCheck, WrongAnswerError
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
@@ -159,10 +159,10 @@ class TimingRun:
             alone = baseline_alone.run(gated_calls, self._options.effort)
             blank = baseline_alone.blank(alone, one_core=len(cores) == 1)
             blank_ms = blank.ms
-        summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
-        gated, in_block = candidate.is_gated, interleaver.length
-        timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
+        of_candidate, of_baseline, of_alone = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
+        sides = Sides(of_candidate, of_baseline, of_alone, candidate.is_gated, in_a_row, interleaver.length)
+        timing = compare(sides, on_device=self._on_device)
         statistic, of_baselines = statistics_of(timing, cores, beside.elsewhere_ms, interleaver.length)
         timing = timing.model_copy(update={"statistic": statistic, "baseline_statistic": of_baselines})
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluator.judge import limits
-from evaluator.judge.timing.checks.cross_check import compare
+from evaluator.judge.timing.checks.cross_check import Sides, compare
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
@@ -35,7 +35,7 @@ IDLE = idle()
 
 
 def on_device(candidate: TimingSide, alone: TimingSide = IDLE, in_a_row: int = 8) -> TimingEvidence:
-    return compare(candidate, side(), alone, on_device=True, in_a_row=in_a_row)
+    return compare(Sides(candidate, side(), alone, in_a_row=in_a_row), on_device=True)
 
 
 SHORTENED = {"call_ms": 2.0, "beyond_ms": 8.25, "single_ms": 0.3, "burst_ms": 0.4}
@@ -81,7 +81,7 @@ def test_a_slow_baselines_spread_is_not_held_against_a_fast_candidate(calls: int
     requests: dict[str, Any] = {"samples_ms": sum(((ms - 0.5 * (calls - 1), ms + 0.5 * (calls - 1))[:calls] for ms in claims_ms), ())}
     slow = side(call_ms=50.0, wall_ms=tuple(ms + 0.25 for ms in claims_ms), **requests)
     alone = slow.model_copy(update={"single_ms": (0.2,) * 5, "burst_ms": (0.3,) * 5})
-    timing = compare(side(call_ms=1.0), slow, alone, on_device=True, in_a_row=1)
+    timing = compare(Sides(side(call_ms=1.0), slow, alone, in_a_row=1), on_device=True)
     assert timing.unclaimed_ms == 0.0
 
 
@@ -113,7 +113,7 @@ def test_claims_within_the_slack_stand(
     gated: bool, in_a_row: int, call_ms: float, single_late_ms: float, burst_late_ms: float, charged: bool
 ) -> None:
     late = side(call_ms=call_ms, single_ms=0.2 + call_ms + single_late_ms, burst_ms=0.3 + call_ms + burst_late_ms)
-    timing = compare(late, side(), IDLE, on_device=True, gated=gated, in_a_row=in_a_row)
+    timing = compare(Sides(late, side(), IDLE, gated=gated, in_a_row=in_a_row), on_device=True)
     assert ((timing.unclaimed_ms > 0), timing.gated) == (charged, gated)
 
 
@@ -144,7 +144,7 @@ def test_an_answer_that_is_slow_to_copy_is_charged_once() -> None:
     ("on_gpu", "reveal_ms", "late_ms"), [(0, 0.62, 0.0), (0, 0.75, 0.25), (1, 0.75, 0.0), (1, 0.85, 0.35), (1, 2.5, 2.0)]
 )
 def test_answers_that_arrive_late_are_charged(on_gpu: int, reveal_ms: float, late_ms: float) -> None:
-    timing = compare(side(reveal_ms=reveal_ms), side(), IDLE, on_device=bool(on_gpu), in_a_row=8)
+    timing = compare(Sides(side(reveal_ms=reveal_ms), side(), IDLE, in_a_row=8), on_device=bool(on_gpu))
     assert timing.deferred_ms == pytest.approx(late_ms)
     assert timing.is_contested == (on_gpu and late_ms > 0), "a GPU is asked once more"
 
@@ -170,7 +170,7 @@ def test_answers_that_others_delay_are_not_charged(
 
 def test_processor_time_around_a_call_is_charged() -> None:
     busy, alone = side(ahead_ms=(0.3, 0.5, 0.4), background_ms=(0.9, 1.1)), side(ahead_ms=(0.1,) * 3, background_ms=(0.0, 0.0))
-    timing = compare(busy, side(), alone, on_device=False)
+    timing = compare(Sides(busy, side(), alone), on_device=False)
     assert [timing.ahead_ms, timing.background_ms] == pytest.approx([0.3, 1.0])
     assert timing.unclaimed_ms == 0.0
     assert timing.runtime_ms == pytest.approx(1.0 + 0.3 + 1.0)
@@ -185,21 +185,21 @@ LAZY = {
 
 
 def test_who_puts_work_off_when_it_seems_safe_pays_for_the_calls_that_were_looked_at() -> None:
-    timing = compare(side(call_ms=0.1).model_copy(update=LAZY), side(), IDLE, on_device=False)
+    timing = compare(Sides(side(call_ms=0.1).model_copy(update=LAZY), side(), IDLE), on_device=False)
     assert timing.arrives_late_ms == pytest.approx(4.9) and timing.runtime_ms == pytest.approx(5.0)
     assert timing.deferred_ms == 0.0
 
 
 def test_who_works_on_after_some_of_its_answers_pays_for_the_calls_that_were_watched() -> None:
     lazy = {"busy_ms": LAZY["busy_ms"], "background_busy_ms": LAZY["reveal_busy_ms"], "background_ms": (0.0,) * 4 + (4.9,) * 3}
-    timing = compare(side(call_ms=0.1).model_copy(update=lazy), side(), side(background_ms=(0.0, 0.0)), on_device=False)
+    timing = compare(Sides(side(call_ms=0.1).model_copy(update=lazy), side(), side(background_ms=(0.0, 0.0))), on_device=False)
     assert timing.arrives_late_ms == pytest.approx(4.9) and timing.background_ms == 0.0
 
 
 @pytest.mark.parametrize(("more_ms", "charged"), [(0.0, False), (0.2, False), (0.3, True)])
 def test_calls_that_take_what_others_do_are_charged_nothing_for_being_looked_at(more_ms: float, charged: bool) -> None:
     looked_at = {"busy_ms": (1.0,) * 9, "reveal_busy_ms": (1.0,) * 5, "reveal_ms": (0.5 + more_ms,) * 5}
-    timing = compare(side().model_copy(update=looked_at), side(), IDLE, on_device=False)
+    timing = compare(Sides(side().model_copy(update=looked_at), side(), IDLE), on_device=False)
     assert (timing.arrives_late_ms > 0) is charged
 
 
@@ -209,6 +209,6 @@ def test_calls_that_take_what_others_do_are_charged_nothing_for_being_looked_at(
 )
 def test_on_the_cpu_answers_that_all_arrive_late_by_the_clock_are_charged(arrivals_ms: tuple[float, ...], late_ms: float) -> None:
     late = side().model_copy(update={"arrival_ms": arrivals_ms})
-    timing = compare(late, side(), idle(arrival_ms=(0.4, 0.5, 0.5, 0.5, 3.0)), on_device=False)
+    timing = compare(Sides(late, side(), idle(arrival_ms=(0.4, 0.5, 0.5, 0.5, 3.0))), on_device=False)
     assert (timing.arrives_late_ms, timing.runtime_ms) == pytest.approx((late_ms, 1.0 + late_ms))
     assert timing.deferred_ms == 0.0

@@ -9,7 +9,7 @@ import torch
 
 from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.checks.cross_check import beyond_claim_ms, least
+from evaluator.judge.timing.checks.cross_check import SINGLE, Sides
 from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, StreamGate, at_once
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.results.category import Category
@@ -151,5 +151,5 @@ JOINED = (
 def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_context: JudgeContext) -> None:
     timing = timed(judge, gpu_context, *JOINED, case="full").evidence.timing
     assert timing is not None and timing.alone is not None
-    assert beyond_claim_ms(timing.candidate, timing.candidate.single_ms, timing.alone.single_ms, least) < 0.1
+    assert SINGLE.excess_ms(Sides(timing.candidate, timing.baseline, timing.alone))[0] < 0.1
     assert timing.unclaimed_ms == 0.0
