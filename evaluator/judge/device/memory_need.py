@@ -11,12 +11,6 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.nested import tensors
 
-INPUT_COPIES = 2
-"""Copies of the inputs: the judge's and the worker's."""
-OUTPUT_COPIES = 3
-"""Copies of the output: the worker's, the shared memory's and the judge's."""
-PARAMETER_COPIES = 2
-"""Copies of the parameters: the reference's and the submission's."""
 GIB = 2**30
 
 
@@ -41,9 +35,8 @@ class MemoryNeed:
     @property
     def least_bytes(self) -> int:
         """Memory that is needed at the same time while an output is compared, without intermediate results."""
-        copies = (INPUT_COPIES, OUTPUT_COPIES, PARAMETER_COPIES)
-        sizes = (self.inputs_bytes, self.outputs_bytes, self.parameters_bytes)
-        return sum(count * size for count, size in zip(copies, sizes, strict=True))
+        # Inputs: the judge's and the worker's. Output: the worker's, the shared memory's, the judge's. Parameters: the two models'.
+        return 2 * self.inputs_bytes + 3 * self.outputs_bytes + 2 * self.parameters_bytes
 
     def describe(self, memory_bytes: int) -> str:
         """The need in words, compared with the device's memory."""

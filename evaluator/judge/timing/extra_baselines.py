@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from evaluator.judge.timing.timed_worker import MAX_REASON_CHARS
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
@@ -15,8 +16,6 @@ from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
-
-MAX_REASON_CHARS = 500
 
 log = logging.getLogger(__name__)
 

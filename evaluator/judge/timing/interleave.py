@@ -17,7 +17,7 @@ from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.timing.setup import MAX_SETS, Participants, TimedCase, room_bytes
 from evaluator.judge.timing.statistics.samples import Samples
-from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
+from evaluator.judge.timing.timed_worker import MAX_REASON_CHARS, TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
@@ -27,7 +27,6 @@ from evaluator.worker.protocol import ProtocolError
 
 DRAWN_SHARE = 0.5
 """Share of inputs that are drawn although files give them, if they give all."""
-MAX_REASON_CHARS = 500
 
 _random = secrets.SystemRandom()
 

@@ -24,7 +24,7 @@ from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.asked_again import ask_again
 from evaluator.judge.timing.checks.cross_check import Sides, compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
-from evaluator.judge.timing.checks.spot_check import PROBE_SHARE, PROBES, SpotCheck, WrongAnswerError
+from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
 from evaluator.judge.timing.cpu.judge_place import JudgePlace
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
@@ -239,7 +239,7 @@ class TimingRun:
         """Run a block of each worker, in random order, until there are enough. Returns the reason to stop."""
         interleaver, options = self._interleaver, self._options
         criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), options.effort, is_slow=options.is_slow)
-        probes, start = 0 if options.is_slow else PROBES, time.monotonic()
+        probes, start = 0 if options.is_slow else limits.OUTLIER_BLOCKS, time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length
             interleaver.blocks += 1
@@ -248,7 +248,7 @@ class TimingRun:
                 with interleaver.sparing(timed):
                     self._spot_check.inspect(timed, interleaver.block(timed))
             self._options.look()
-            if probes and _random.random() < PROBE_SHARE:
+            if probes and _random.random() < limits.OUTLIER_SHARE:
                 probes -= 1
                 self._spot_check.probe()
         for _ in range(probes):

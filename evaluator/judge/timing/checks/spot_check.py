@@ -31,15 +31,6 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import mapped, tensors_of
 
-CALLS_AGAIN = 3, 8
-"""Fewest and most calls with another call's inputs, of which a few values were changed in place. A kept copy that is checked by every
-sixteenth value shows in half of them."""
-PROBES, PROBE_SHARE = 6, 0.25
-"""Blocks with outliers that are no samples, for a submission whose outputs overflow from them; and the probability of one after each
-block."""
-WATCH_S = (0.002, 0.02)
-"""Shortest and longest time that a worker is watched after a reply; in between, as long as one of the baseline's calls."""
-
 _random = secrets.SystemRandom()
 
 
@@ -166,9 +157,8 @@ class SpotCheck:
         """Leave the worker alone, and note the CPU time that it uses: for each call, as long as one of the baseline's takes. Not on a GPU,
         where workers wait awake for requests; there bursts show late work."""
         if not self._on_device:
-            shortest_s, longest_s = WATCH_S
-            took_ms = self._interleaver.baseline.samples.wall_ms
-            timed.watch(min(max(took_ms[-1] / 1e3, shortest_s), longest_s) if took_ms else shortest_s)
+            took_ms = self._interleaver.baseline.samples.wall_ms[-1:]
+            timed.watch(min(max([limits.LEAST_WATCH_S, *(ms / 1e3 for ms in took_ms)]), limits.MOST_WATCH_S))
 
     def settle(self) -> None:
         """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
@@ -203,10 +193,10 @@ class SpotCheck:
         changes = self._interleaver.few_changes
         if changes is None or not changes.in_place or self._is_slow:
             return
-        fewest, most = CALLS_AGAIN
+        most = limits.MOST_CALLS_AGAIN
         took_ms = self._interleaver.baseline.samples.wall_ms  # the candidate's could be long on purpose
         if self._on_device and took_ms:
-            most = max(fewest, min(most, int(limits.CALLS_AGAIN_S * 1e3 / max(statistics.median(took_ms), 1e-3))))
+            most = max(limits.LEAST_CALLS_AGAIN, min(most, int(limits.CALLS_AGAIN_S * 1e3 / max(statistics.median(took_ms), 1e-3))))
         for _ in range(most):
             with self._interleaver.unsampled(timed):
                 answer = self._interleaver.call_again(timed, self._interleaver.call(timed), changes)

@@ -4,9 +4,6 @@ from typing import Any
 
 from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingProtocol
 
-BLOCK_MS = 2.0
-"""Approximate limit of the total time of one request's calls. Longer requests are interrupted more often."""
-
 
 class Cpu(TimingProtocol):
     """Short calls share a request, since waking a worker for one takes 0.05 to 0.2 ms, and differs between processes. In the end the judge
@@ -14,9 +11,8 @@ class Cpu(TimingProtocol):
 
     name = "cpu"
     device_kind = "cpu"
-
-    def calls_in_block(self, call_ms: float, room: int) -> int:
-        return max(1, min(room, int(BLOCK_MS / call_ms)))
+    block_ms = 2.0
+    """Longer requests are interrupted more often."""
 
     def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
         return timed.host_block(given)

@@ -4,9 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-BLOCK_MS = 5.0
-"""Approximate limit of the total time of one request's calls: so short that candidate and baseline see the same GPU clock."""
-
 Calls: TypeAlias = "Sequence[tuple[Any, Sequence[Any]]]"
 """Calls to make: for each, the memory for its inputs and its arguments."""
 
@@ -35,12 +32,14 @@ class TimingProtocol(ABC):
     """Whether the L2 cache is flushed before each call, and before the judge's own measurements of single calls and bursts."""
     times_each_call: ClassVar[bool] = False
     """Whether each call is between its own two events. Then calls have a launch lead, and the time of the events is subtracted."""
+    block_ms: ClassVar[float] = 5.0
+    """Approximate limit of the total time of one request's calls: so short that candidate and baseline see the same GPU clock."""
     replays: ClassVar[bool] = False
     """Whether calls are recorded once as CUDA graphs, and replayed."""
 
     def calls_in_block(self, call_ms: float, room: int) -> int:
         """Number of calls per request, if a call takes `call_ms` and memory suffices for `room` calls."""
-        return max(1, min(room, int(BLOCK_MS / call_ms)))
+        return max(1, min(room, int(self.block_ms / call_ms)))
 
     @abstractmethod
     def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
