@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluator.judge import limits
-from evaluator.judge.timing.checks.cross_check import Sides, compare
+from evaluator.judge.timing.checks.cross_check import ON_CPU, ON_DEVICE, Excess, Sides, compare
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
@@ -36,6 +36,16 @@ IDLE = idle()
 
 def on_device(candidate: TimingSide, alone: TimingSide = IDLE, in_a_row: int = 8) -> TimingEvidence:
     return compare(Sides(candidate, side(), alone, in_a_row=in_a_row), on_device=True)
+
+
+@pytest.mark.parametrize("excess", [*ON_DEVICE, *ON_CPU], ids=lambda excess: f"{excess.charge} by {excess.samples}")
+def test_each_measurement_alone_is_charged(excess: Excess) -> None:
+    times = {name: (0.1,) * 5 for name, field in TimingSide.model_fields.items() if field.default == () and name.endswith("_ms")}
+    usual = side().model_copy(update=times)
+    late = usual.model_copy(update={excess.samples: (10.0,) * 5})
+    timing = compare(Sides(late, usual, usual), on_device=excess in ON_DEVICE)
+    assert TimingEvidence.model_validate(timing.model_dump()) == timing, "the charge is a field of the record"
+    assert getattr(timing, excess.charge) > 8 and timing.runtime_ms > 8
 
 
 SHORTENED = {"call_ms": 2.0, "beyond_ms": 8.25, "single_ms": 0.3, "burst_ms": 0.4}
