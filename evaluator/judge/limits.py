@@ -17,7 +17,7 @@ class Limit(NamedTuple):
     unit: str
     why: str
     source: str
-    """What it has to agree with. `chosen`: nothing that was measured. `measured`: honest submissions and idle machines stay within it."""
+    """What it has to agree with. `chosen`: no figure is known. `measured`: the figure in `why` was."""
 
 
 _made: list[Limit] = []
@@ -31,23 +31,23 @@ def _limit(value: Number, unit: str, why: str, source: str = "chosen") -> Number
 
 # Times that are charged
 
-SLACK_SHARE = _limit(0.05, "of the claim", "The judge's clock may exceed a claim by this share of it, in each measurement.", "measured")
+SLACK_SHARE = _limit(0.05, "of the claim", "The judge's clock may exceed a claim by this share of it, in each measurement.")
 SINGLE_SLACK_MS = _limit(
     0.15, "ms", "Slack of a single call: the overhead of a request differs this much between two workers on a busy machine.", "measured"
 )
-UNGATED_SLACK_MS = _limit(0.25, "ms", "Slack of a single call without the gate, whose time includes the host's.", "measured")
+UNGATED_SLACK_MS = _limit(0.25, "ms", "Slack of a single call without the gate, whose time includes the host's.")
 TALK_SLACK_MS = _limit(
-    0.3, "ms", "Slack of whole requests, which include messages, and of times until the judge has its own copy of the output.", "measured"
+    0.3, "ms", "Slack of whole requests, which include messages, and of times until the judge has its own copy of the output."
 )
 BURST_SLACK_MS = _limit(
     0.1, "ms a burst", "Slack of a burst: the second smallest of many bursts differs this much between two workers.", "measured"
 )
 BURST_SLACK_SHARE = _limit(0.5, "of the claim", "Maximum slack of a burst, so that a short call can't hide more.")
-LAUNCH_GAP_MS = _limit(0.002, "ms", "Maximum gap between kernels in a burst. It replaces the time of events.", "measured")
+LAUNCH_GAP_MS = _limit(0.002, "ms", "Maximum gap between kernels in a burst. It replaces the time of events.")
 CPU_SLACK_MS = _limit(
-    0.1, "ms a request", "CPU time before or after a block, or until a reveal, beyond the baseline's, that may be bookkeeping.", "measured"
+    0.1, "ms a request", "CPU time before or after a block, or until a reveal, beyond the baseline's, that may be bookkeeping."
 )
-REVEAL_SLACK_SHARE = _limit(0.25, "of the baseline's", "The reveal of an output may take this much longer than the baseline's.", "measured")
+REVEAL_SLACK_SHARE = _limit(0.25, "of the baseline's", "The reveal of an output may take this much longer than the baseline's.")
 """Also of a call, for the sum of a watched call and the work after it."""
 EMPTY_KERNEL_MS = _limit(0.00065, "ms", "An empty kernel's time: it is no part of the events' time, which is subtracted.", "CUPTI, H200")
 LEAST_MS = _limit(1e-3, "ms", "The resolution of the judge's clock: no call is shorter.")
@@ -73,7 +73,7 @@ LEAST_CALLS = _limit(5, "calls", "Minimum if calls are slow.")
 SLOW_CALLS = _limit(3, "calls", "Minimum for a very slow submission.")
 BUDGET_S = _limit(1.2, "s", "After LEAST_CALLS, stop when the calls alone have taken this long: slow kernels need fewer calls.")
 LONG_S = _limit(0.5, "s", "After this time and LONG_BLOCKS, a narrow interval is enough: calls are slow, or their inputs are large.")
-LONG_BLOCKS = _limit(10, "blocks", "See LONG_S.")
+LONG_BLOCKS = _limit(10, "blocks", "Minimum for LONG_S to count.")
 CONFIDENCE = _limit(0.95, "of resamples", "The confidence of a speedup's interval.", "usual")
 INTERVAL_WIDTH = _limit(0.01, "of the speedup", "A narrower interval is enough.")
 BLANKS_S = _limit(0.2, "s", "After LEAST_CALLS empty requests, time limit of further ones.")
@@ -82,8 +82,8 @@ SLOW_BLANKS_S = _limit(1.0, "s", "The time limit if even the fastest empty reque
 # How calls are timed
 
 LONG_CALL_MS = _limit(20.0, "ms", "Calls of this length need no launch lead: their first launch takes a thousandth of it on the host.")
-LEAD_FACTOR = _limit(1.5, "times the launch", "The device is busy for this long until the host has launched a call.", "measured")
-LEAD_MORE_MS = _limit(0.03, "ms", "And for this time more.", "measured")
+LEAD_FACTOR = _limit(1.5, "times the launch", "The device is busy for this long until the host has launched a call.")
+LEAD_MORE_MS = _limit(0.03, "ms", "And for this time more.")
 LEAD_MOST_MS = _limit(10.0, "ms", "Maximum launch lead. The leads of a whole block take at most twice as long.")
 LEAD_LARGE_BYTES = _limit(
     1 << 26, "bytes", "Kernels with larger outputs take longer than their launches: their lead is at most TALK_SLACK_MS."
@@ -93,11 +93,11 @@ SPIN_S = _limit(0.1, "s", "Minimum time for enqueueing behind the gate. On a GPU
 MOST_PATIENCE_S = _limit(
     0.5, "s", "Maximum time for enqueueing: twice the last time. If it takes longer, calls are not held behind the gate."
 )
-QUEUE_MS = _limit(1.0, "ms", "As many launches as the device's queue holds, 1024, take longer.", "measured")
+QUEUE_MS = _limit(1.0, "ms", "As many launches as the device's queue holds, 1024, take longer.")
 BURST_MS = _limit(15.0, "ms", "Approximate maximum of a burst. A call that takes more than half of it is measured as well alone.")
 STILL_SLOW_FACTOR = _limit(5, "times the baseline", "A very slow submission of the rounds is timed in full unless it exceeds this.")
 STILL_SLOW_MS = _limit(20.0, "ms", "And this: other programs may have lengthened two of three short calls.")
-QUIET_MS = _limit(0.02, "ms", "A process that uses less CPU time between two readings is waiting.", "measured")
+QUIET_MS = _limit(0.02, "ms", "A process that uses less CPU time between two readings is waiting.")
 QUIET_LOOKS = _limit(2, "readings", "After so many quiet ones in a row, a process is done.")
 WAITS_WITHIN_S = _limit(
     0.002, "s", "Time for a process to begin waiting after its reply; with a free core it takes a twentieth.", "measured"
@@ -135,7 +135,7 @@ PEAK_MARGIN = _limit(
     "No device is faster: copies reach 85 to 93 % of the memory's peak, products 80 % of theirs.",
     "H200: 4.28 of 4.8 TB/s, 790 of 989 TFLOP/s",
 )
-WRITE_MARGIN = _limit(1.5, "times the rate of copies", "No device writes faster.", "measured")
+WRITE_MARGIN = _limit(1.5, "times the rate of copies", "No device writes faster.")
 FASTEST_OF = _limit(10, "calls", "The fastest counts, since other programs may use the CPU cores.")
 DRAWS = _limit(
     15, "draws", "A problem is refused for a trivial answer that passes in all: a number that survives rounding by chance does not."
@@ -150,7 +150,7 @@ COMPILE_S = _limit(300.0, "s", "Timeout of the first call of a model in torch.co
 TRIAL_S = _limit(20.0, "s", "Timeout of a compiler's trial, for which the device may have to wait.")
 MAX_BUILDS = _limit(32, "builds", "Maximum that one submission may request.")
 MAX_BUILDING_S = _limit(900.0, "s", "Maximum total time of builds: afterwards a further one is refused.")
-AGAIN_FACTOR = _limit(5, "times the first", "A second run of a submission's steps may take so many times as long, plus the following.")
+AGAIN_FACTOR = _limit(5, "times the first", "Timeout of a step that runs again, with what the following limits add.")
 SECOND_S = _limit(3.0, "s", "More for a call that is made again to name a kernel: an endless one holds the device for that time.")
 RELOAD_S = _limit(2.0, "s", "Minimum for a second load while the device is held.")
 SHORT_LOAD_S = _limit(0.5, "s", "If loading took less, the device is held during the second load.")
@@ -165,7 +165,7 @@ LIMITS = dict(zip([name for name in globals() if name.isupper()], _made, strict=
 
 def table() -> str:
     """All limits, as a Markdown table."""
-    rows = (f"| `{name}` | {limit.value:g} {limit.unit} | {limit.why} | {limit.source} |\n" for name, limit in LIMITS.items())
+    rows = (f"| `{name}` | {limit.value:.12g} {limit.unit} | {limit.why} | {limit.source} |\n" for name, limit in LIMITS.items())
     return "| limit | value | why | source |\n| --- | --- | --- | --- |\n" + "".join(rows)
 
 
