@@ -26,8 +26,6 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.inputs.few_rows import ROWS
-from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import choose
@@ -35,12 +33,13 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import DISTRIBUTIONS
 from evaluator.sandbox import Zygote, best_level
 from evaluator.worker.nested import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
-FEW_CHANGES = (ROWS, *IN_PLACE)
+FEW_CHANGES = [name for name, distribution in DISTRIBUTIONS.items() if distribution.few]
 LONGEST = 6
 """Stages in the table."""
 TIMEOUT_S = 30.0

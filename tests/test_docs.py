@@ -15,11 +15,11 @@ from assay.option_tables import tables
 from command import exits
 from db.schema.models import Base
 from db.store import Store
-from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import BASE_TOLERANCE
 from evaluator.problem.declaration import Declaration
 from evaluator.problem.load import load
 from evaluator.results.category import CATEGORIES, Status
+from evaluator.results.distributions import DISTRIBUTIONS, OWN, RUNS
 from evaluator.submission.manifest import load_manifest
 from evaluator.submission.source import examine
 from tests.command_line import PROJECT
@@ -127,7 +127,7 @@ def test_the_table_of_problems_is_that_of_their_files() -> None:
 
 def test_every_distribution_is_documented() -> None:
     text = document("architecture.md").split("## The rounds")[1].split("## ")[0]
-    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(DISTRIBUTIONS) - {"own"}
+    assert set(re.findall(r"^(?:\||-) `(\w+)`", text, re.MULTILINE)) | {RUNS} == set(DISTRIBUTIONS) - {OWN} and f"`{RUNS}` follows" in text
 
 
 def test_the_table_of_tolerances_is_that_of_the_program() -> None:

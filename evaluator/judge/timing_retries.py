@@ -19,7 +19,7 @@ from typing import Any
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge import limits
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS, FewChanges
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.correctness.rounds import has_overflowed
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
@@ -35,6 +35,7 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workload_runs import WorkloadRuns, WrongWorkloadError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.results.category import Status
+from evaluator.results.distributions import OUTLIERS, RUNS
 from evaluator.results.evidence import ConditionsEvidence, TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 

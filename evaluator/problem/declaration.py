@@ -45,7 +45,7 @@ PRECISIONS: dict[str, PrecisionName] = {
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "scaled", "wide", "ties", "shifted", "special"]
-"""Input distributions besides the problem's own; evaluator.judge.correctness.inputs.input_distributions describes each."""
+"""Input distributions besides the problem's own; evaluator.results.distributions describes each."""
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
-from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, changed
+from evaluator.judge.correctness.inputs.input_distributions import CHANGES, changed
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.problem.catalogue import discover
@@ -102,7 +102,7 @@ CASES: list[tuple[str, PrecisionName | None]] = [
 @pytest.mark.parametrize(("name", "precision"), CASES)
 def test_what_rounds_as_often_as_the_reference_passes_and_float8_does_not(name: str, precision: PrecisionName | None) -> None:
     # By the problem's own draws alone: in those, which are the first, the reference's errors are at their largest.
-    others = {each: "not needed here" for each in DISTRIBUTIONS if each != "own"}
+    others = dict.fromkeys(CHANGES, "not needed here")
     case = with_constants(load(discover()[name]).in_precision(precision), SMALLER[name], without=others)
     model = case.model(1)
     oracle = Oracle(model, case.rows_independent)

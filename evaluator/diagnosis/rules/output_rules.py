@@ -7,6 +7,7 @@ from evaluator.diagnosis.own_parameters import unlike_the_references
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.distributions import DISTRIBUTIONS
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 
 WRONG_OUTPUTS = (
@@ -24,19 +25,6 @@ ENORMOUS_ERROR = 1e6
 FAR_ABOVE_RMS = 10.0
 """If the largest error is this many times the RMS error, few elements are to blame. Rounding all of them errs by at most 6 times that."""
 
-SUSPICIONS = {
-    "signs": "here every sign is random: a kernel that is right only for positive inputs fails, as does a missing negative branch",
-    "scaled": "here each row is multiplied by 1/4 to 4, and signs are random: a formula for the usual range fails, as does a missing bound",
-    "rows": "here a few rows of the usual inputs are smaller, and a few signs differ: a formula valid only for the usual inputs fails",
-    "outliers": "here a few elements of the previous inputs became large, in place: cached results fail, as do estimates from a sample",
-    "runs": "here a few elements of the previous inputs were changed in place: cached results fail",
-    "wide": "here magnitudes span six decades: a narrow accumulator fails, as does a formula with cancellation",
-    "ties": "here many inputs are equal",
-    "shifted": "here 100 is added to the inputs (float16: 12): a formula with cancellation, such as E[x²] - E[x]², fails",
-    "special": "here rows are all zeros, constant, ascending, or with one large element: division by zero or a wrong initial value fails",
-}
-"""Possible causes if this is the first distribution with a wrong answer, by the names of
-evaluator.judge.correctness.inputs.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
 UNINITIALISED_TAIL = "like an uninitialised tail: nothing computes the end of the last block or vector, or an index is wrong"
 COMPUTE_THE_TAIL = {"cuda": "round the grid size up, and check bounds in the kernel", "cpu": "let the loop go on to the end"}
@@ -55,8 +43,6 @@ _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Matches patterns (evaluator.judge.correctness.errors.pattern) at the end of the output, its rows or its columns."""
 PREVIOUS_OUTPUT = "the previous round's output, although the inputs differ"
 """The cause of a wrong output that was kept."""
-OVERFLOWING = ("wide", "shifted")
-"""Distributions with inputs for which exp() overflows."""
 
 
 @rule(order=90, gives=WRONG_OUTPUTS)
@@ -105,10 +91,13 @@ def suspicions(failed: RoundEvidence, device_kind: Literal["cpu", "cuda"] | None
         found.append(f"{UNINITIALISED_TAIL}; {COMPUTE_THE_TAIL[kind]}")
     elif wrong is not None and (size := _size(wrong, failed.category, kind)):
         found.append(size)
-    if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
+    distribution = DISTRIBUTIONS.get(failed.distribution)
+    if distribution is None:
+        return found
+    if distribution.overflows and wrong is not None and wrong.nonfinite_mismatch:
         found.append(OVERFLOW)
-    elif failed.distribution in SUSPICIONS and failed.category in OF_VALUES:
-        found.append(SUSPICIONS[failed.distribution])
+    elif distribution.suspicion and failed.category in OF_VALUES:
+        found.append(distribution.suspicion)
     return found
 
 

@@ -7,6 +7,7 @@ from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import plain_name
 from evaluator.results.category import Category
+from evaluator.results.distributions import DISTRIBUTIONS
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 from evaluator.worker.origin import is_vendors
 
@@ -17,9 +18,6 @@ NARROW_LIMIT = 5e-4
 """Outputs with a larger tolerance are in half precision themselves."""
 NARROW_SHARE = 0.1
 """Minimum share of elements that narrow arithmetic puts beyond the tolerance. A formula that fails at a few elements is another case."""
-
-TELLING = {"signs": "with random signs", **dict.fromkeys(("rows", "outliers", "runs"), "with a few changed values")}
-"""Distributions in which arithmetic of float32 errs by no more than usual."""
 
 
 @rule(order=155, gives=[Category.DEGENERATE_PROBLEM])
@@ -59,7 +57,7 @@ def reduced_precision(evidence: Evidence) -> Verdict | None:
     if found is None:
         return None
     error = next(filter(is_narrow, found.outputs)).rms_error
-    errors = f"{TELLING[found.distribution]} the RMS error is {error:.2g}, where float32 gives 1e-5"
+    errors = f"{DISTRIBUTIONS[found.distribution].telling} the RMS error is {error:.2g}, where float32 gives 1e-5"
     return Verdict(Category.REDUCED_PRECISION, f"right, but its arithmetic is narrower than the reference's: {errors}")
 
 
@@ -71,7 +69,8 @@ def untimed(evidence: Evidence) -> Verdict | None:
 
 def narrow_round(rounds: Iterable[RoundEvidence]) -> RoundEvidence | None:
     """The first round with arithmetic that is narrower than the reference's; None if there is none."""
-    return next((each for each in rounds if each.distribution in TELLING and any(map(is_narrow, each.outputs))), None)
+    telling = {name for name, distribution in DISTRIBUTIONS.items() if distribution.telling}
+    return next((each for each in rounds if each.distribution in telling and any(map(is_narrow, each.outputs))), None)
 
 
 def is_narrow(figures: ErrorFigures) -> bool:

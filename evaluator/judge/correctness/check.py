@@ -15,6 +15,7 @@ from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
+from evaluator.results.distributions import Rule
 from evaluator.results.evidence import ErrorFigures
 from evaluator.worker.nested import mapped, tensors_of
 
@@ -58,27 +59,25 @@ def judge_values(
     pattern: int | None = None,
     sample: Sample | None = None,
     *,
-    gross: bool = False,
-    may_overflow: bool = False,
+    rule: Rule = Rule.TOLERANCE,
     brief: bool = False,
 ) -> Judgement:
     """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
 
-    `pattern` is the byte that filled the worker's free memory. gross: only gross errors decide; may_overflow: of these, only those of
-    finite elements. An answer within the tolerance of the reference's passes then without the oracle. brief: do not describe a wrong
-    answer. Raises ReferenceFailedError.
+    `pattern` is the byte that filled the worker's free memory. If only gross errors decide, an answer within the tolerance of the
+    reference's passes without the oracle. brief: do not describe a wrong answer. Raises ReferenceFailedError.
     """
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
     for position in range(len(candidate)):
         candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
-    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross, may_overflow)
-    known = (not gross and oracle.known_errors) or [KnownErrors()] * len(candidate)
+    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, rule)
+    known = (not rule.is_gross and oracle.known_errors) or [KnownErrors()] * len(candidate)
     compared = [
         (name, tensor.shape, tensor.dtype, rules, errors)
         for (name, _), tensor, errors in zip(tensors_of(form), candidate, known, strict=True)
     ]
-    if gross:
+    if rule.is_gross:
         comparisons = [Comparison(*each) for each in compared]
         measure(oracle, arguments, candidate, comparisons, by_reference=True)
         if not any(comparison.needs_location for comparison in comparisons):
@@ -90,7 +89,7 @@ def judge_values(
     for number in explained_by_rounding(oracle, arguments, candidate, comparisons) if wrong else ():
         comparisons[number].excuse()
     located = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
-    if located and (gross or not brief):
+    if located and (rule.is_gross or not brief):
         for number, piece in oracle.pieces(arguments, candidate):
             if number in located:
                 comparisons[number].locate(piece, counts_only=brief, pattern=pattern)
@@ -145,11 +144,11 @@ def learn(oracle: Oracle, judged: Judgement) -> None:
         oracle.known_errors = judged.known
 
 
-def why_undecided(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any], *, may_overflow: bool) -> str:
-    """Why an answer on inputs that were changed soundly decides nothing; empty if it decides. may_overflow: a few values are large."""
+def why_undecided(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any], rule: Rule) -> str:
+    """Why an answer on inputs that were changed soundly decides nothing; empty if it decides."""
     if formula := overflowing(oracle, judged, candidate, arguments):  # it is fragile, not wrong
         return f"here {formula}{OVERFLOWS}"
-    if may_overflow and judged.category is None and judged.overflows:
+    if rule is Rule.FINITE and judged.category is None and judged.overflows:
         return f"here the output{OVERFLOWS}"
     return "" if judged.informative else INACCURATE
 

@@ -31,6 +31,7 @@ from evaluator.judge.correctness.tolerance import (
     precision,
 )
 from evaluator.results.category import Category
+from evaluator.results.distributions import Rule
 from evaluator.results.evidence import ErrorFigures, WrongElement
 
 MAX_EXAMPLES = 3
@@ -86,10 +87,7 @@ class Rules:
     """The problem's factor on the tolerance."""
     terms: int = 1
     """Terms of the longest sum behind an element."""
-    gross: bool = False
-    """Whether an element beyond the tolerance is wrong only if its error is also gross."""
-    may_overflow: bool = False
-    """Whether NaN and infinite elements pass if only gross errors decide."""
+    rule: Rule = Rule.TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,7 @@ class Comparison:
     @property
     def category(self) -> Category:
         """Why it did not pass, after `locate`. A constant factor is a mistake in the formula, even if it is close to 1."""
-        if self._nonfinite_mismatch and not (self._is_gross and self._rules.may_overflow):
+        if self._nonfinite_mismatch and not (self._is_gross and self._rules.rule is Rule.FINITE):
             return Category.NAN_OR_INF
         if self._is_gross or self._fit.factor is not None:
             return Category.WRONG_VALUES
@@ -332,7 +330,7 @@ class Comparison:
 
     @property
     def _is_gross(self) -> bool:
-        return self._rules.gross and not is_exact(self._dtype)
+        return self._rules.rule.is_gross and not is_exact(self._dtype)
 
     def _gross_sums(self, piece: OutputPiece) -> Sums:
         """The sums of the whole oracle, if errors are compared with its spread."""
@@ -344,7 +342,7 @@ class Comparison:
     def _gross_errors(self, sums: Sums, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
         """The gross error of each element, flat. `beyond` marks elements beyond the tolerance."""
         error = gross_errors(candidate, oracle, self._centre(sums, oracle)).flatten()
-        if self._rules.may_overflow:
+        if self._rules.rule is Rule.FINITE:
             error = torch.where(candidate.isfinite().flatten(), error, 0.0)
         largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
         self._gross_error = max(self._gross_error or 0.0, largest)

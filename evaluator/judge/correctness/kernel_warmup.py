@@ -64,7 +64,7 @@ def _judge_itself(case: ProblemCase, device: torch.device) -> None:
         draw = round_inputs.draw(plan)
         if not draw.left_out:
             answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(draw.arguments))]
-            judge_values(case, oracle, draw.arguments, answer, form, gross=plan.gross)
+            judge_values(case, oracle, draw.arguments, answer, form, rule=draw.rule)
     for tensor in answer:
         compare_cuda.prepare(tensor)  # outputs of the `small` case are too small for these kernels
     synchronize(device)

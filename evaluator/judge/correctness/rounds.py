@@ -20,8 +20,8 @@ from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, 
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.pattern import ISOLATED_SHARE
 from evaluator.judge.correctness.errors.stale_output import digest
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewRows
-from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, Draw, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.few_rows import FewRows
+from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, poison, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
@@ -32,6 +32,7 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
+from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, OWN, RUNS, Rule
 from evaluator.results.evidence import ErrorFigures, RoundEvidence
 from evaluator.worker.nested import tensors_of
 
@@ -79,10 +80,8 @@ class Rounds:
         self._uncertain: dict[int, float] = {}
         """Numbers of the outputs on which rounding decides with the problem's own inputs, and the error of a reference that is rounded
         otherwise."""
-        self._gross = False
-        """Whether only gross errors decide in the current round."""
-        self._like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
-        """Distributions like those of timed calls whose outputs are held to the tolerance."""
+        self._rule = Rule.TOLERANCE
+        """What decides in the current round."""
         self._inputs: InputSet | None = None
         self._fills = 0
         """Number of times that inputs got new values: every second time at the other address."""
@@ -118,7 +117,7 @@ class Rounds:
             if index == 0 and self._hurries and self._takes_far_longer(draw.arguments):
                 self.is_slow, plans = True, deque(round_inputs.fewest())
             if plan.distribution == OUTLIERS and evidence.message:  # left out
-                plans.appendleft(RoundPlan(RUNS, gross=plan.gross))
+                plans.appendleft(RoundPlan(RUNS))
             index += 1
 
     def _takes_far_longer(self, arguments: Sequence[Any]) -> bool:
@@ -180,9 +179,9 @@ class Rounds:
     def _round(self, index: int, plan: RoundPlan, draw: Draw) -> RoundEvidence:
         if draw.left_out:
             message = f"left out: {draw.left_out}"[:1000]
-            return RoundEvidence(index=index, seed=draw.seed, distribution=plan.distribution, passed=True, message=message)
+            return RoundEvidence(index=index, seed=draw.seed, distribution=draw.distribution, passed=True, message=message)
         arguments = draw.arguments
-        self._gross, self.distribution = plan.gross, plan.distribution
+        self._rule, self.distribution = draw.rule, draw.distribution
         self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
@@ -193,13 +192,13 @@ class Rounds:
         digests = [digest(value) for value in values]
         answer = self._mutation(answer, arguments)
         first, wrong = answer, answer.category is not None
-        reason = self._why_undecided(plan, answer, values, arguments) if wrong else ""
+        reason = self._why_undecided(draw, answer, values) if wrong else ""
         cause = "" if reason else self._stale(answer, digests) or self._cause(answer, values, arguments)
         if answer.category is not Category.MUTATED_INPUT and (answer.figures and not reason if wrong else plan.twice):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
         if not wrong or answer.category is not first.category:
-            reason, cause = self._why_undecided(plan, answer, values, arguments), ""
-        if plan.distribution in self._like_timed:
+            reason, cause = self._why_undecided(draw, answer, values), ""
+        if draw.rule is Rule.TOLERANCE and (draw.distribution == OWN or DISTRIBUTIONS[draw.distribution].few):  # like those of timed calls
             learn(self._oracle, answer)
         if reason:
             answer = Judgement(None, f"left out: {reason}", answer.figures)
@@ -207,7 +206,7 @@ class Rounds:
         return RoundEvidence(
             index=index,
             seed=draw.seed,
-            distribution=plan.distribution,
+            distribution=draw.distribution,
             passed=answer.category is None,
             category=answer.category,
             message=answer.message,
@@ -215,13 +214,13 @@ class Rounds:
             cause=cause,
         )
 
-    def _why_undecided(self, plan: RoundPlan, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
+    def _why_undecided(self, draw: Draw, answer: Judgement, values: list[torch.Tensor]) -> str:
         """Why the answer decides nothing; empty if it decides."""
-        if plan.gross:
-            return why_undecided(self._oracle, answer, values, arguments, may_overflow=self._may_overflow)
-        if plan.distribution != OWN:
+        if draw.rule.is_gross:
+            return why_undecided(self._oracle, answer, values, draw.arguments, draw.rule)
+        if draw.distribution != OWN:
             return "" if answer.informative else INACCURATE
-        if self._is_brief or not self._is_by_rounding(answer, arguments):
+        if self._is_brief or not self._is_by_rounding(answer, draw.arguments):
             return ""
         self._oracle.is_uncertain = True
         return f"rounded otherwise, the reference differs from its float64 form by {max(self._uncertain.values()):.2g} times its magnitude"
@@ -291,7 +290,7 @@ class Rounds:
             self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
-            if self.distribution not in IN_PLACE:  # these change values at the same address
+            if not DISTRIBUTIONS[self.distribution].in_place:  # these change values at the same address
                 self._fills += 1
                 if self._fills % 2:
                     self._inputs.move()
@@ -333,26 +332,21 @@ class Rounds:
                 return known
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
-        told: dict[str, Any] = {"gross": self._gross, "may_overflow": self._may_overflow}
-        if isinstance(arguments, FewRows) and (judged := self._judge_changed_rows(arguments, values, told)):
+        if isinstance(arguments, FewRows) and (judged := self._judge_changed_rows(arguments, values)):
             return judged, values
-        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern, **told), values
+        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern, rule=self._rule), values
 
-    def _judge_changed_rows(self, arguments: FewRows, values: list[torch.Tensor], told: dict[str, Any]) -> Judgement | None:
+    def _judge_changed_rows(self, arguments: FewRows, values: list[torch.Tensor]) -> Judgement | None:
         """The verdict on the changed rows and some others; None if all rows have to be compared."""
         sample = self._sampler.holding(arguments.first)
         if sample is None:
             return None
         some = [sample.of(value) for value in values]
         try:
-            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, **told)
+            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, rule=self._rule)
         except ReferenceFailedError:  # it may not take this number of rows
             return None
         return judged if judged.category is None else None
-
-    @property
-    def _may_overflow(self) -> bool:
-        return self._gross and self.distribution == OUTLIERS
 
     def _require_form(self, arguments: Sequence[Any]) -> None:
         """Raises ReferenceFailedError if the reference's output for these inputs has other shapes than its first one."""

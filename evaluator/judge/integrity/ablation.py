@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, poison, snapshot
 from evaluator.judge.correctness.reference import Oracle
@@ -22,6 +22,7 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
+from evaluator.results.distributions import OWN, Rule
 from evaluator.results.evidence import AblationEvidence
 from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
@@ -81,7 +82,7 @@ def answer_without(
         worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)])
         if has_plain_values(form):
             form = form_of(oracle.expected(arguments))
-        answer = _asked(worker, case, oracle, arguments, form, outputs, memory, deadline_s, gross=plan.gross)
+        answer = _asked(worker, case, oracle, arguments, form, outputs, memory, deadline_s, rule=draw.rule)
         del arguments, draw
         if answer.category is not None and (answer.informative or plan.distribution == OWN):
             return answer
@@ -98,7 +99,7 @@ def _asked(
     memory: SharedMemory,
     deadline_s: float,
     *,
-    gross: bool,
+    rule: Rule,
 ) -> Judgement:
     """Fill the worker's free memory, and judge its answer to these arguments, which are already in its inputs."""
     poison(worker, outputs, deadline_s, secrets.choice(PATTERNS))
@@ -114,8 +115,8 @@ def _asked(
     candidate = snapshot(outputs, claims, shapes)
     if sample := Sampler(arguments, shapes, case.rows_independent).draw():  # most are wrong everywhere
         some = judge_values(
-            case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample, gross=gross, brief=True
+            case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample, rule=rule, brief=True
         )
         if some.category is not None:
             return some
-    return judge_values(case, oracle, arguments, candidate, form, gross=gross, brief=True)
+    return judge_values(case, oracle, arguments, candidate, form, rule=rule, brief=True)

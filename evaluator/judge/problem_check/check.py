@@ -18,8 +18,7 @@ from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge import limits
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.inputs.few_rows import ROWS
-from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, OWN_DRAWS, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
@@ -31,6 +30,7 @@ from evaluator.judge.roofline.peaks import best_s
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import VARYING, ProblemCase
+from evaluator.results.distributions import DISTRIBUTIONS, OWN
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.nested import tensors_of
 
@@ -39,12 +39,10 @@ BEGINNING_ELEMENTS = 1 << 20
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
 
-@dataclass(frozen=True)
-class _Draw:
+@dataclass(frozen=True, kw_only=True)
+class _Answered(Draw):
     """Random inputs, and the reference's output."""
 
-    plan: RoundPlan
-    inputs: list[Any]
     names: list[str]
     outputs: list[torch.Tensor]
     """The reference's output tensors, in its own dtype."""
@@ -101,33 +99,33 @@ class _Check:
         self._model = self._oracle.model
         self._times_ms: tuple[float | None, float | None] = (None, None)
         """The floor and the reference's time; None before they are measured."""
-        self._first: _Draw | None = None
+        self._first: _Answered | None = None
         self._distributions: tuple[str, ...] = ()
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings. Raises _Refused, ReferenceFailedError, ProblemError."""
         first_seed, second_seed = fresh_seed(), fresh_seed()
-        first = self._first = self._answered(RoundPlan(OWN), self._case.inputs(first_seed, self._device))
+        first = self._first = self._answered(Draw(first_seed, self._case.inputs(first_seed, self._device)))
         self._check_inputs(first_seed, second_seed)
         self._check_finite(first)
         self._check_deterministic(first)
         yield from self._floor(first)
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
-        plans = {plan.distribution: plan for plan in round_inputs.plans if plan.distribution not in (ROWS, *IN_PLACE)}
+        plans = {plan.distribution: plan for plan in round_inputs.plans if not DISTRIBUTIONS[plan.distribution].few}
         self._distributions = tuple(plans)
         for plan in plans.values():
             draw = self._draw(round_inputs, plan)
             if draw is not None:
                 self._check_own_answer(draw)
         if self._case.problem.declaration.compute:
-            draws = (self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device)) for _ in range(OWN_DRAWS))
-            yield from disguise_findings(self._oracle, ((draw.inputs, draw.outputs, partial(self._comparisons, draw)) for draw in draws))
+            draws = (self._answered(self._own()) for _ in range(OWN_DRAWS))
+            yield from disguise_findings(self._oracle, ((draw.arguments, draw.outputs, partial(self._comparisons, draw)) for draw in draws))
         yield from self._trivial(first, round_inputs)
 
     def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
         """Names of those that pass as an output with all inputs."""
-        first = self._first = self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device))
+        first = self._first = self._answered(self._own())
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
         return tuple(dict.fromkeys(answer for answer, _ in self._alive(first, round_inputs, answers)))
@@ -141,33 +139,38 @@ class _Check:
             result,
             floor_ms=self._times_ms[0],
             reference_ms=self._times_ms[1],
-            inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
+            inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.arguments)) if draw else (),
             outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
             passed=tuple(checks[: min(failed, default=len(checks))]),
         )
 
-    def _draw(self, round_inputs: RoundInputs, plan: RoundPlan) -> _Draw | None:
+    def _draw(self, round_inputs: RoundInputs, plan: RoundPlan) -> _Answered | None:
         """Random inputs and the reference's output; None if no submission is judged with them. Raises _Refused if its shapes change."""
         drawn = round_inputs.draw(plan)
         if drawn.left_out:
             return None
-        draw, first = self._answered(plan, drawn.arguments), self._first
+        draw, first = self._answered(drawn), self._first
         if first is not None and [tensor.shape for tensor in draw.outputs] != [tensor.shape for tensor in first.outputs]:
             raise _Refused("output", "the shapes of the output change with the inputs' values")
         return draw
 
-    def _answered(self, plan: RoundPlan, inputs: list[Any]) -> _Draw:
+    def _own(self) -> Draw:
+        """The problem's own inputs."""
+        seed = fresh_seed()
+        return Draw(seed, self._case.inputs(seed, self._device))
+
+    def _answered(self, drawn: Draw) -> _Answered:
         try:
-            named = list(tensors_of(self._oracle.expected(inputs)))
+            named = list(tensors_of(self._oracle.expected(drawn.arguments)))
         except ReferenceFailedError as error:
-            if plan.distribution == OWN or isinstance(error.__cause__, OUT_OF_MEMORY):
+            if drawn.distribution == OWN or isinstance(error.__cause__, OUT_OF_MEMORY):
                 raise
-            raise _Refused("runs", f"{error}, on inputs of the {_advice(plan.distribution)}") from error
+            raise _Refused("runs", f"{error}, on inputs of the {_advice(drawn.distribution)}") from error
         if not any(tensor.numel() for _, tensor in named):
             raise _Refused("output", "the reference returns no tensor, or only empty ones")
         # The output may be a view of its input, or memory that the reference keeps and fills again.
-        return _Draw(plan, inputs, [name for name, _ in named], [tensor.clone() for _, tensor in named])
+        return _Answered(**vars(drawn), names=[name for name, _ in named], outputs=[tensor.clone() for _, tensor in named])
 
     def _check_inputs(self, first_seed: int, second_seed: int) -> None:
         """Raises _Refused if the seed does not determine the inputs, or if the reference changes them."""
@@ -194,15 +197,15 @@ class _Check:
             raise _Refused("inputs", f"{VARYING}() leaves the inputs from files as they are; give them another order")
 
     @staticmethod
-    def _check_finite(draw: _Draw) -> None:
+    def _check_finite(draw: _Answered) -> None:
         for name, tensor in zip(draw.names, draw.outputs, strict=True):
             bad = int((~_wide(tensor).isfinite()).sum())
             if bad:
                 raise _Refused("finite", f"{bad} of {tensor.numel()} elements of {_named(name)} are NaN or infinite")
 
-    def _check_deterministic(self, draw: _Draw) -> None:
+    def _check_deterministic(self, draw: _Answered) -> None:
         """Raises _Refused if two outputs for the same inputs differ by more than the tolerance."""
-        again = [tensor for _, tensor in tensors_of(self._oracle.expected(draw.inputs))]
+        again = [tensor for _, tensor in tensors_of(self._oracle.expected(draw.arguments))]
         if [tensor.shape for tensor in again] != [tensor.shape for tensor in draw.outputs]:
             raise _Refused("deterministic", "the reference's outputs for the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
@@ -212,39 +215,39 @@ class _Check:
                 error = comparison.figures().max_error
                 raise _Refused("deterministic", f"the reference's outputs for the same inputs differ in {_named(name)} by {error:.3g}")
 
-    def _floor(self, draw: _Draw) -> Iterator[Finding]:
+    def _floor(self, draw: _Answered) -> Iterator[Finding]:
         """A finding if the reference is faster than the floor. Raises _Refused if the declared floor is impossible."""
         try:
-            work = required_work(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
+            work = required_work(self._case, self._model, draw.arguments, self._oracle.expected(draw.arguments))
         except ProblemError as error:
             raise _Refused("floor", error.rule) from error
         if self._device.type != "cuda":
             return
-        reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, limits.FASTEST_OF) * 1e3
+        reference_ms = best_s(lambda: self._oracle.expected(draw.arguments), self._device, limits.FASTEST_OF) * 1e3
         floor = minimum_time_of(work, measured_peaks(self._device))
         self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:
             yield finding
 
-    def _check_own_answer(self, draw: _Draw) -> None:
+    def _check_own_answer(self, draw: _Answered) -> None:
         """Raises _Refused if the reference's own output would be judged wrong: then any output in its dtype would be."""
         comparisons = self._comparisons(draw)
-        measure(self._oracle, draw.inputs, draw.outputs, comparisons)
-        if draw.plan.distribution != OWN and not all(comparison.informative for comparison in comparisons):
+        measure(self._oracle, draw.arguments, draw.outputs, comparisons)
+        if draw.distribution != OWN and not all(comparison.informative for comparison in comparisons):
             return  # no submission is judged with these inputs
         for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
             if comparison.needs_location or (is_exact(output.dtype) and not comparison.informative):
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
-                raise _Refused("oracle", f"{wrong} against its float64 form, on inputs of the {_advice(draw.plan.distribution)}")
+                raise _Refused("oracle", f"{wrong} against its float64 form, on inputs of the {_advice(draw.distribution)}")
 
-    def _trivial(self, first: _Draw, round_inputs: RoundInputs) -> Iterator[Finding]:
+    def _trivial(self, first: _Answered, round_inputs: RoundInputs) -> Iterator[Finding]:
         """A finding for each trivial answer that passes as an output with all inputs."""
         order = list(ANSWERS)
         for answer, number in sorted(self._alive(first, round_inputs, order), key=lambda pair: (pair[1], order.index(pair[0]))):
             yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
 
-    def _alive(self, first: _Draw, round_inputs: RoundInputs, answers: Sequence[str]) -> list[tuple[str, int]]:
+    def _alive(self, first: _Answered, round_inputs: RoundInputs, answers: Sequence[str]) -> list[tuple[str, int]]:
         """The pairs of trivial answer and output that pass with all inputs."""
         previous = first.outputs
         alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in answers]
@@ -258,23 +261,23 @@ class _Check:
             previous = draw.outputs
         return alive
 
-    def _passing(self, draw: _Draw, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    def _passing(self, draw: _Answered, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """The pairs among `alive` that pass with these inputs."""
         offered: list[_Offer] = []
         passing: list[tuple[str, int]] = []
         for pair in alive:
             answer, number = pair
-            part = ANSWERS[answer].make(Known(draw.inputs, draw.outputs[number], previous[number]))
+            part = ANSWERS[answer].make(Known(draw.arguments, draw.outputs[number], previous[number]))
             if part is not None:
                 offered.append(_Offer(pair, part, self._comparisons(draw)[number]))
-            elif draw.plan.distribution != OWN:
+            elif draw.distribution != OWN:
                 passing.append(pair)  # for example rounding of already rounded values: here it is the right answer
         right = self._comparisons(draw)
-        is_sliced = self._oracle.is_sliced(draw.inputs, draw.outputs)
+        is_sliced = self._oracle.is_sliced(draw.arguments, draw.outputs)
         if is_sliced:
-            for number, oracle in self._oracle.wide_pieces(draw.inputs, draw.outputs):
+            for number, oracle in self._oracle.wide_pieces(draw.arguments, draw.outputs):
                 right[number].weigh(oracle)
-        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
+        for number, piece in self._oracle.pieces(draw.arguments, draw.outputs, draw.outputs):
             if not is_sliced:
                 right[number].weigh(piece.oracle)
             right[number].measure(piece)
@@ -285,21 +288,21 @@ class _Check:
                     offered.remove(offer)
                 else:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
-        if draw.plan.distribution != OWN and not all(comparison.informative for comparison in right):
+        if draw.distribution != OWN and not all(comparison.informative for comparison in right):
             return alive  # a submission isn't judged with these inputs either
-        if draw.plan.gross:
+        if draw.rule.is_gross:
             self._locate(draw, [offer for offer in offered if offer.comparison.needs_location])
         return passing + [offer.pair for offer in offered if offer.comparison.passed]
 
-    def _locate(self, draw: _Draw, offered: Sequence["_Offer"]) -> None:
+    def _locate(self, draw: _Answered, offered: Sequence["_Offer"]) -> None:
         """Find out whether errors beyond the tolerance are gross."""
-        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs) if offered else ():
+        for number, piece in self._oracle.pieces(draw.arguments, draw.outputs, draw.outputs) if offered else ():
             for offer in offered:
                 if offer.pair[1] == number:
                     offer.comparison.locate(replace(piece, candidate=offer.part(piece)), counts_only=True)
 
-    def _comparisons(self, draw: _Draw) -> list[Comparison]:
-        rules = Rules(self._case.rows_independent, self._case.tolerance, self._oracle.terms, draw.plan.gross)
+    def _comparisons(self, draw: _Answered) -> list[Comparison]:
+        rules = Rules(self._case.rows_independent, self._case.tolerance, self._oracle.terms, draw.rule)
         return [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
 
 
@@ -340,7 +343,7 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
 
 def _advice(distribution: str) -> str:
     name = f"distribution {distribution!r}"
-    return name if distribution == "own" else f"{name}, which the problem can exclude by `without`"
+    return name if distribution == OWN else f"{name}, which the problem can exclude by `without`"
 
 
 def _named(name: str) -> str:

@@ -72,7 +72,7 @@ class RoundEvidence(Record):
     seed: int
     """Seed of the inputs, taken from the operating system after the submission was loaded."""
     distribution: str = "own"
-    """Distribution of its inputs (evaluator.judge.correctness.inputs.input_distributions)."""
+    """Distribution of its inputs (evaluator.results.distributions)."""
     passed: bool
     category: Category | None = None
     message: str = ""
@@ -112,7 +112,7 @@ class ChangedInputsEvidence(Record):
     """One output on inputs of another distribution than the problem's own. It does not affect the verdict."""
 
     distribution: str
-    """One of evaluator.judge.correctness.inputs.input_distributions."""
+    """One of evaluator.results.distributions."""
     right: bool | None
     """None if the reference has no right output for it, or the machine failed."""
     category: Category | None = None

@@ -8,13 +8,12 @@ from torch.nn import functional
 
 from evaluator.approximations.known_cause import known_cause
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.rules.output_rules import SUSPICIONS, suspicions
+from evaluator.diagnosis.rules.output_rules import suspicions
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
-from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
+from evaluator.results.distributions import DISTRIBUTIONS
 from evaluator.results.evidence import ErrorFigures, Evidence, ParametersEvidence, RoundEvidence, ShapeEvidence
 from tests.diagnosis.evidence import CPU, Rule, check, failed, passed
 
@@ -199,7 +198,7 @@ def test_right_values_that_are_half_precision_numbers_themselves_say_nothing() -
 
 def test_a_distribution_is_explained_where_it_showed_the_mistake() -> None:
     assert "negative branch" in message(RIGHT.abs() * 1.5 + torch.rand(RIGHT.shape, generator=GENERATOR), "signs")
-    assert set(SUSPICIONS) == {*DISTRIBUTIONS, ROWS, OUTLIERS, RUNS} - {"own"}
+    assert [name for name, distribution in DISTRIBUTIONS.items() if not distribution.suspicion] == ["own"]
 
 
 def test_a_round_that_failed_by_its_shape_suggests_nothing() -> None:

@@ -17,6 +17,7 @@ from evaluator.judge.correctness import compare, compare_cuda
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.compare_cuda import Measured
 from evaluator.judge.correctness.output_scale import Sums
+from evaluator.results.distributions import Rule
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 Emulator = Callable[..., Measured]
@@ -380,7 +381,7 @@ def test_slices_measured_by_the_kernels_give_the_whole(monkeypatch: pytest.Monke
     found = []
     for least, pieces in ((1, 1), (1, 4), (1 << 62, 4)):
         monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", least)
-        comparison = Comparison("", candidate.shape, candidate.dtype, Rules(gross=True))
+        comparison = Comparison("", candidate.shape, candidate.dtype, Rules(rule=Rule.GROSS))
         step = -(-len(oracle) // pieces)
         parts = [
             OutputPiece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))

@@ -7,6 +7,7 @@ import torch
 
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.results.category import Category
+from evaluator.results.distributions import Rule
 from evaluator.results.evidence import ErrorFigures
 
 F64 = torch.float64
@@ -14,7 +15,7 @@ F64 = torch.float64
 
 def gross(candidate: torch.Tensor, oracle: torch.Tensor, *, rows: bool = False, pieces: int = 1) -> tuple[Category | None, ErrorFigures]:
     """The category (None where it passed) and the figures; `pieces` splits an output, which may have no row scales."""
-    comparison = Comparison("", candidate.shape, candidate.dtype, Rules(rows, gross=True))
+    comparison = Comparison("", candidate.shape, candidate.dtype, Rules(rows, rule=Rule.GROSS))
     reference = oracle.to(candidate.dtype)
     step = -(-len(candidate) // pieces) if candidate.dim() else 1
     parts = [OutputPiece(0, candidate, reference, oracle)]

@@ -13,6 +13,7 @@ from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.reference_slices import SLICE_SHARE, find_carriers, needs_slices, sliced_inputs
 from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import Rule
 from tests.judge.correctness.plain_problems import plain_case
 
 ROWS, COLUMNS = 64, 24
@@ -97,14 +98,14 @@ def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "CHUNK_ELEMENTS", 10 * COLUMNS)
 
 
-def judged(case: ProblemCase, inputs: list[Any], answer: list[torch.Tensor], *, gross: bool = False) -> Any:
+def judged(case: ProblemCase, inputs: list[Any], answer: list[torch.Tensor], *, rule: Rule = Rule.TOLERANCE) -> Any:
     oracle = Oracle(case.model(1, inputs[0].device), case.rows_independent)
-    return judge_values(case, oracle, inputs, answer, form_of(oracle.expected(inputs)), gross=gross)
+    return judge_values(case, oracle, inputs, answer, form_of(oracle.expected(inputs)), rule=rule)
 
 
-@pytest.mark.parametrize("gross", [False, True])
+@pytest.mark.parametrize("rule", [Rule.TOLERANCE, Rule.GROSS])
 @pytest.mark.parametrize("change", ["none", "one element", "a tail"])
-def test_slices_give_the_figures_of_the_whole(tmp_path: Any, request: pytest.FixtureRequest, change: str, gross: bool) -> None:
+def test_slices_give_the_figures_of_the_whole(tmp_path: Any, request: pytest.FixtureRequest, change: str, rule: Rule) -> None:
     case = plain_case(tmp_path, "torch.randn(64, 24)", "return x.exp() * 3")
     inputs = [x()]
     answer = [inputs[0].exp() * 3]
@@ -112,9 +113,9 @@ def test_slices_give_the_figures_of_the_whole(tmp_path: Any, request: pytest.Fix
         answer[0][40, 7] += 100
     elif change == "a tail":
         answer[0][60:] = 0
-    whole = judged(case, inputs, [tensor.clone() for tensor in answer], gross=gross)
+    whole = judged(case, inputs, [tensor.clone() for tensor in answer], rule=rule)
     request.getfixturevalue("sliced")
-    parts = judged(case, inputs, answer, gross=gross)
+    parts = judged(case, inputs, answer, rule=rule)
     assert parts.category is whole.category and (whole.category is None) is (change == "none")
     errors = ("max_error", "rms_error", "gross_error", "reference_error", "tolerance")
     for one, other in zip(parts.figures, whole.figures, strict=True):

@@ -14,6 +14,7 @@ from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, co
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
+from evaluator.results.distributions import Rule
 from tests.judge.conftest import Judge
 from tests.judge.sources import forward
 
@@ -153,6 +154,6 @@ def test_where_gross_errors_decide_the_oracle_is_asked_about_doubtful_answers_al
     arguments: list[Any] = [torch.randn(40, 30)]
     answer = oracle.expected(arguments).clone()
     answer[3, 4] += error
-    judged = judge_values(case, oracle, arguments, [answer], torch.empty(40, 20, device="meta"), gross=True)
+    judged = judge_values(case, oracle, arguments, [answer], torch.empty(40, 20, device="meta"), rule=Rule.GROSS)
     assert (judged.category, oracle.wide_model is not None) == (category, asked)
     assert (judged.figures[0].reference_error is not None) is asked, "the reference has no error against itself"

@@ -21,9 +21,9 @@ from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import OUTLIERS, ROWS, RUNS
 from evaluator.worker.nested import mapped, tensors_of
 
-ROWS, RUNS, OUTLIERS = "rows", "runs", "outliers"
 SHARE = 64
 """One row in SHARE is changed, but at least one."""
 MOST_ROWS = 8

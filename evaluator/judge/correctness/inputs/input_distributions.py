@@ -6,29 +6,17 @@ does not subtract the softmax's maximum, `wide` an accumulator in half precision
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation
+from evaluator.results.distributions import SCALED
 from evaluator.worker.nested import mapped, tensors_of
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""
 CHANGED_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """One way to change a problem's random inputs."""
-
-    name: str
-    meaning: str
-    changes: Mapping[Kind, Change]
-    """The change for each kind of input. Other kinds are not changed."""
-    keeps_order: bool = False
-    """Whether inputs that are ordered may be changed together."""
 
 
 def _random_signs(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -106,29 +94,20 @@ def _special(tensor: torch.Tensor, _generator: torch.Generator) -> None:
     rows[3::8, rows.shape[1] // 3] = SPIKE
 
 
-_SCALED = {Kind.FREE: _scaled, Kind.POSITIVE: _scaled_rows, Kind.SORTED: _scaled_lines, Kind.SYMMETRIC: _diagonal_factors}
-_WIDE = {Kind.FREE: _wide, Kind.POSITIVE: _wide}
-_SHIFTED = {Kind.FREE: _shifted, Kind.POSITIVE: _shifted, Kind.SORTED: _shifted}
-
-DISTRIBUTIONS = {
-    distribution.name: distribution
-    for distribution in (
-        Distribution("own", "as get_inputs() draws them", {}),
-        Distribution("signs", "signs are random", {Kind.FREE: _signs, Kind.SYMMETRIC: _diagonal_signs}),
-        Distribution("scaled", "signs are random, each row times a number from 1/4 to 4", _SCALED, keeps_order=True),
-        Distribution("wide", "magnitudes over six decades (float16: over two and a half)", _WIDE),
-        Distribution("ties", "rounded to quarters, so that many elements are equal", {Kind.FREE: _ties}),
-        Distribution("shifted", "100 added (float16: 12), so that exp() overflows", _SHIFTED, keeps_order=True),
-        Distribution("special", "rows of zeros, constant rows, ascending rows, rows with one large element", {Kind.FREE: _special}),
-    )
+CHANGES: Mapping[str, Mapping[Kind, Change]] = {
+    "signs": {Kind.FREE: _signs, Kind.SYMMETRIC: _diagonal_signs},
+    SCALED: {Kind.FREE: _scaled, Kind.POSITIVE: _scaled_rows, Kind.SORTED: _scaled_lines, Kind.SYMMETRIC: _diagonal_factors},
+    "wide": {Kind.FREE: _wide, Kind.POSITIVE: _wide},
+    "ties": {Kind.FREE: _ties},
+    "shifted": {Kind.FREE: _shifted, Kind.POSITIVE: _shifted, Kind.SORTED: _shifted},
+    "special": {Kind.FREE: _special},
 }
-SOUND = ("signs", "scaled")
-"""Distributions that only multiply."""
+"""The change for each kind of input. Other kinds are not changed. Where sorted inputs may be, inputs that are ordered may be, together."""
 
 
 def changes_anything(name: str, structure: InputStructure) -> bool:
     """Whether distribution `name` changes any of these inputs."""
-    return any(change is not None for change in _changes(DISTRIBUTIONS[name], structure))
+    return any(change is not None for change in _changes(name, structure))
 
 
 def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStructure | None = None) -> list[Any]:
@@ -139,7 +118,7 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
     tensors = [tensor for _, tensor in tensors_of(list(arguments))]
     structure = structure or InputStructure((Kind.FREE,) * len(tensors))
     leaders = {tie.of: tie for tie in structure.ties}
-    for number, change in enumerate(_changes(DISTRIBUTIONS[name], structure)):
+    for number, change in enumerate(_changes(name, structure)):
         if change is None or tensors[number].dtype not in CHANGED_TYPES:
             continue
         tie = leaders.get(number)
@@ -153,13 +132,10 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
     return [mapped(value, lambda _: next(given)) for value in arguments]
 
 
-def _changes(distribution: Distribution, structure: InputStructure) -> list[Change | None]:
+def _changes(name: str, structure: InputStructure) -> list[Change | None]:
     """The change for each input."""
+    changes = CHANGES.get(name, {})
     ordered = {number for tie in structure.ties if tie.relation is Relation.ORDERED for number in (tie.of, tie.to)}
-
-    def change(number: int, kind: Kind) -> Change | None:
-        if number not in ordered or kind is Kind.FIXED:
-            return distribution.changes.get(kind)
-        return distribution.changes.get(Kind.SORTED) if distribution.keeps_order else None
-
-    return [change(number, kind) for number, kind in enumerate(structure.kinds)]
+    return [
+        changes.get(Kind.SORTED if number in ordered and kind is not Kind.FIXED else kind) for number, kind in enumerate(structure.kinds)
+    ]

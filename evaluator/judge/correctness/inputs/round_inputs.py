@@ -16,27 +16,22 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewChanges, FewRows
-from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
+from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
+from evaluator.judge.correctness.inputs.input_distributions import changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.output_scale import isfinite
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import DISTRIBUTIONS, OWN, ROWS, SCALED, SOUND, Rule
 from evaluator.worker.nested import tensors_of
 
-OWN = "own"
-IN_PLACE = (OUTLIERS, RUNS)
-"""Changes to the previous round's inputs, in place."""
-SCALED = "scaled"
 OWN_DRAWS = 5
 """Rounds with unchanged inputs, if other distributions don't decide. One is too few: for a mean over random targets, a constant passes it
 with probability 1/4."""
 ANY_DRAWS = 5
 """Minimum rounds if every distribution decides."""
-TYING = ("ties", "shifted", "special")
-"""Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
 CONSTANT_SPREAD = 1e-5
 """An output whose elements differ by at most this share of the largest does not depend on the changed inputs."""
 
@@ -45,20 +40,20 @@ _random = secrets.SystemRandom()
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """One round: where its inputs come from, whether the same are given twice, and what decides."""
+    """One round: where its inputs come from, and whether the same are given twice."""
 
     distribution: str
     twice: bool = False
-    gross: bool = False
-    """Only gross errors decide."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The inputs of one round."""
+    """The inputs of one call, and what decides on its output."""
 
     seed: int
     arguments: list[Any]
+    distribution: str = OWN
+    rule: Rule = Rule.TOLERANCE
     left_out: str = ""
     """Why they are not used; empty if they are."""
 
@@ -95,15 +90,15 @@ class RoundInputs:
             others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
             padding = [RoundPlan(OWN)] * max(bool(self._case.stored), ANY_DRAWS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
-        sound = [RoundPlan(name, gross=True) for name in (*SOUND, *self._few()) if name in self._others() or name in self._few()]
-        strict = [RoundPlan(name) for name in self.reported] if self._strict else []
-        between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2), *strict]
+        sound = (name for name in self._others() if name in SOUND)
+        names = [*sound, *self._few(), *[OWN] * (OWN_DRAWS - 2), *(self.reported if self._strict else ())]
+        between = [RoundPlan(name) for name in names]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
     def brief(self) -> list[RoundPlan]:
         """The rounds of one of several workloads: the first; then, shuffled, each distribution once, but only one of SOUND and only one
         that changes a few values."""
-        few = (ROWS, *IN_PLACE)
+        few = [name for name, distribution in DISTRIBUTIONS.items() if distribution.few]
         others = [plan for plan in self.fewest() if plan.distribution not in SOUND]
         for kind in (SOUND, few):
             plans = [plan for plan in self.plans if plan.distribution in kind]
@@ -113,8 +108,8 @@ class RoundInputs:
     def fewest(self) -> list[RoundPlan]:
         """The rounds after the first where calls are slow: each distribution once, in random order, without changes of a few values. A very
         slow submission gains nothing by knowing the problem's own inputs."""
-        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:] if plan.distribution not in (ROWS, *IN_PLACE)]
-        return _random.sample(list(dict.fromkeys(plans)), len(set(plans)))
+        names = dict.fromkeys(plan.distribution for plan in self.plans[1:] if not DISTRIBUTIONS[plan.distribution].few)
+        return [RoundPlan(name) for name in _random.sample(list(names), len(names))]
 
     @property
     def reported(self) -> list[str]:
@@ -124,8 +119,12 @@ class RoundInputs:
     def _others(self, but: Sequence[str] = (OWN,)) -> list[str]:
         if self._structure is not None and self._oracle.asserts:
             return []  # a failed assertion would break the judge's context
-        left_out = {*but, *self._case.problem.declaration.without, *(TYING if self._exact else ())}
-        names = [name for name in DISTRIBUTIONS if self._is_floating and name not in left_out]
+        left_out = {*but, *self._case.problem.declaration.without}
+        names = [
+            name
+            for name, distribution in DISTRIBUTIONS.items()
+            if self._is_floating and name not in left_out and not distribution.few and not (distribution.ties and self._exact)
+        ]
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
 
     def _few(self) -> tuple[str, ...]:
@@ -139,11 +138,10 @@ class RoundInputs:
         """The previous round's inputs, changed in place; None if the plan needs fresh ones. Raises ProblemError,
         ReferenceFailedError."""
         has_outliers = isinstance(draw.arguments, FewRows) and draw.arguments.has_outliers
-        if plan.distribution not in IN_PLACE or (draw.left_out and not has_outliers):
+        if not DISTRIBUTIONS[plan.distribution].in_place or (draw.left_out and not has_outliers):
             return None
         seed = fresh_seed()
-        arguments = self._few_changes.changed(plan.distribution, draw.arguments, seed)
-        return Draw(seed, arguments, self.why_left_out(arguments) if self._structure is not None else "")
+        return self._drawn(plan, seed, self._few_changes.changed(plan.distribution, draw.arguments, seed))
 
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
@@ -156,12 +154,16 @@ class RoundInputs:
     def _draw(self, plan: RoundPlan, structure: InputStructure | None, few_changes: FewChanges) -> Draw:
         seed = fresh_seed()
         own = self._case.inputs(seed, self._device, with_files=plan != RoundPlan(OWN))
-        if plan.distribution in (ROWS, *IN_PLACE):
-            arguments = few_changes.changed(plan.distribution, own, seed)
-        else:
-            arguments = changed(own, plan.distribution, seed, structure)
-        guarded = structure is not None and plan.distribution != OWN
-        return Draw(seed, arguments, self.why_left_out(arguments) if guarded else "")
+        if DISTRIBUTIONS[plan.distribution].few:
+            return self._drawn(plan, seed, few_changes.changed(plan.distribution, own, seed))
+        return self._drawn(plan, seed, changed(own, plan.distribution, seed, structure))
+
+    def _drawn(self, plan: RoundPlan, seed: int, arguments: list[Any]) -> Draw:
+        guarded = self._structure is not None and plan.distribution != OWN
+        rule = Rule.TOLERANCE if self._case.any_inputs else DISTRIBUTIONS[plan.distribution].rule
+        if self._strict and rule is Rule.REPORT:
+            rule = Rule.TOLERANCE
+        return Draw(seed, arguments, plan.distribution, rule, self.why_left_out(arguments) if guarded else "")
 
     def why_left_out(self, arguments: list[Any]) -> str:
         """Why these changed inputs are not used, judging by the reference's output; empty if they are. Raises ReferenceFailedError

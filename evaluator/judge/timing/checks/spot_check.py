@@ -28,6 +28,7 @@ from evaluator.judge.timing.setup import TimedCase
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
+from evaluator.results.distributions import Rule
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import mapped, tensors_of
 
@@ -233,32 +234,30 @@ class SpotCheck:
 
     def compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
         """Compare an output's tensors. Raises WrongAnswerError."""
-        # For changed inputs, gross errors decide, as in the rounds.
-        gross = isinstance(arguments, FewRows) and not self._case.any_inputs
+        rule = Rule.TOLERANCE
+        if isinstance(arguments, FewRows) and not self._case.any_inputs:  # as in the rounds
+            rule = Rule.FINITE if arguments.has_outliers else Rule.GROSS
         values, sample = taken.values, taken.sample
         with self._place.left():
             if not is_near_reference(self._case, self._oracle, arguments, values, self._form, sample):
-                may_overflow = isinstance(arguments, FewRows) and arguments.has_outliers
-                judged = judge_values(
-                    self._case, self._oracle, arguments, values, self._form, sample=sample, gross=gross, may_overflow=may_overflow
-                )
-                self._decide(judged, taken, arguments, gross)
+                judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample, rule=rule)
+                self._decide(judged, taken, arguments, rule)
         if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, arguments)
 
-    def _decide(self, judged: Judgement, taken: Taken, arguments: list[Any], gross: bool) -> None:
+    def _decide(self, judged: Judgement, taken: Taken, arguments: list[Any], rule: Rule) -> None:
         """Raises WrongAnswerError if an answer is wrong, and OverflowedError.
 
         Where only gross errors are wrong, an answer decides as in the rounds: it is left out where the reference has no accurate output, or
         a formula of the submission overflows; and its arithmetic must not be narrower than in the rounds.
         """
-        if not gross:
+        if not rule.is_gross:
             learn(self._oracle, judged)
         elif judged.category is None:
             self._look_closely(judged, arguments)
         else:
             given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
-            if why_undecided(self._oracle, judged, taken.values, given, may_overflow=False):
+            if why_undecided(self._oracle, judged, taken.values, given, rule):
                 return
             if RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
                 return

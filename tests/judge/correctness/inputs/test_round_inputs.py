@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.problem.problem import ProblemCase
 from evaluator.problem.stored_inputs import StoredTensor
+from evaluator.results.distributions import DISTRIBUTIONS, Rule
 from tests.judge.correctness.plain_problems import plain_case
 
 CPU = torch.device("cpu")
@@ -29,7 +29,8 @@ def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"))
     assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "outliers", *["own"] * OWN_DRAWS])
     assert names(rounds)[0] == names(rounds)[-1] == "own"
-    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled", "rows", "outliers"}
+    rules = {draw.distribution: draw.rule for draw in map(rounds.draw, rounds.plans)}
+    assert rules == {"own": "tolerance", "signs": "gross", "scaled": "gross", "rows": "gross", "outliers": "finite"}
     assert [plan.twice for plan in rounds.plans] == [True, *[False] * (OWN_DRAWS + 2), True]
     assert rounds.reported == REPORTED
 
@@ -37,13 +38,13 @@ def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors
 def test_where_any_inputs_are_declared_every_distribution_decides(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared="{'inputs': 'any'}"))
     assert names(rounds) == ["own", "signs", *REPORTED, "rows", "outliers", "own"]
-    assert not any(plan.gross for plan in rounds.plans) and rounds.reported == []
+    assert {rounds.draw(plan).rule for plan in rounds.plans} == {Rule.TOLERANCE} and rounds.reported == []
 
 
 def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"), strict=True)
-    assert set(names(rounds)) == {*DISTRIBUTIONS, "rows", "outliers"}
-    assert {plan for plan in rounds.plans if plan.distribution in REPORTED} == {RoundPlan(name) for name in REPORTED}
+    assert set(names(rounds)) == {*DISTRIBUTIONS} - {"runs"}
+    assert {rounds.draw(RoundPlan(name)).rule for name in REPORTED} == {Rule.TOLERANCE}
     assert names(rounds).count("own") == OWN_DRAWS
 
 
@@ -95,7 +96,7 @@ def test_where_the_answer_is_exact_elements_are_not_made_equal(tmp_path: Path) -
 )
 def test_a_change_for_which_there_is_no_right_answer_is_left_out(tmp_path: Path, drawn: str, body: str, said: str) -> None:
     rounds = rounds_of(plain_case(tmp_path, drawn, body))
-    assert said in rounds.draw(RoundPlan("signs", gross=True)).left_out
+    assert said in rounds.draw(RoundPlan("signs")).left_out
     assert rounds.draw(RoundPlan("own")).left_out == ""
 
 
@@ -109,12 +110,12 @@ def test_a_change_for_which_there_is_no_right_answer_is_left_out(tmp_path: Path,
     ],
 )
 def test_a_change_stays_where_the_own_answer_is_no_better(tmp_path: Path, body: str) -> None:
-    assert rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", body)).draw(RoundPlan("signs", gross=True)).left_out == ""
+    assert rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", body)).draw(RoundPlan("signs")).left_out == ""
 
 
 def test_rows_are_multiplied_by_positive_numbers_where_others_have_no_right_answer(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.rand(200, 30)", "return x.sqrt()"))
-    draw = rounds.draw(RoundPlan("scaled", gross=True))
+    draw = rounds.draw(RoundPlan("scaled"))
     assert draw.left_out == "" and float(draw.arguments[0].min()) >= 0 and float(draw.arguments[0].max()) > 2
 
 
