@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.cpu_affinity import judge_core
 from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
@@ -148,7 +149,7 @@ def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_firs
     repeating: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching(monkeypatch, HOT)
-    Timings(monkeypatch, BORNE_OUT, WrongAnswerError(3, "far off", Category.WRONG_VALUES, []))
+    Timings(monkeypatch, BORNE_OUT, WrongAnswerError(3, "far off", Category.WRONG_VALUES, Draw(1, [])))
     result = repeating()
     assert result.category is Category.WRONG_VALUES and "far off" in result.message
     assert result.evidence.timing is None and result.speedup is None
@@ -210,7 +211,7 @@ def test_a_charged_timing_is_repeated_and_the_one_with_less_against_it_counts(
     ("second", "category"),
     [
         (BORNE_OUT, Category.NO_CUSTOM_KERNEL),
-        (WrongAnswerError(3, "far off", Category.WRONG_VALUES, []), Category.WRONG_VALUES),
+        (WrongAnswerError(3, "far off", Category.WRONG_VALUES, Draw(1, [])), Category.WRONG_VALUES),
         (WorkerError("dies"), Category.PROCESS_CRASH),
     ],
     ids=["right", "wrong", "dead"],

@@ -20,8 +20,8 @@ from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, 
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.pattern import ISOLATED_SHARE
 from evaluator.judge.correctness.errors.stale_output import digest
-from evaluator.judge.correctness.inputs.few_rows import FewRows
-from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, poison, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
@@ -80,8 +80,6 @@ class Rounds:
         self._uncertain: dict[int, float] = {}
         """Numbers of the outputs on which rounding decides with the problem's own inputs, and the error of a reference that is rounded
         otherwise."""
-        self._rule = Rule.TOLERANCE
-        """What decides in the current round."""
         self._inputs: InputSet | None = None
         self._fills = 0
         """Number of times that inputs got new values: every second time at the other address."""
@@ -181,21 +179,21 @@ class Rounds:
             message = f"left out: {draw.left_out}"[:1000]
             return RoundEvidence(index=index, seed=draw.seed, distribution=draw.distribution, passed=True, message=message)
         arguments = draw.arguments
-        self._rule, self.distribution = draw.rule, draw.distribution
+        self.distribution = draw.distribution
         self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
         claim = self._call()
         if has_plain_values(self.form):
             self.form = form_of(self._oracle.expected(arguments))
-        answer, values = self._judge(claim, arguments, pattern)
+        answer, values = self._judge(claim, draw, pattern)
         digests = [digest(value) for value in values]
         answer = self._mutation(answer, arguments)
         first, wrong = answer, answer.category is not None
         reason = self._why_undecided(draw, answer, values) if wrong else ""
         cause = "" if reason else self._stale(answer, digests) or self._cause(answer, values, arguments)
         if answer.category is not Category.MUTATED_INPUT and (answer.figures and not reason if wrong else plan.twice):
-            answer = self._mutation(self._again(answer, values, arguments), arguments)
+            answer = self._mutation(self._again(answer, values, draw), arguments)
         if not wrong or answer.category is not first.category:
             reason, cause = self._why_undecided(draw, answer, values), ""
         if draw.rule is Rule.TOLERANCE and (draw.distribution == OWN or DISTRIBUTIONS[draw.distribution].few):  # like those of timed calls
@@ -260,16 +258,16 @@ class Rounds:
             return answer
         return Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
 
-    def _again(self, first: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> Judgement:
+    def _again(self, first: Judgement, values: list[torch.Tensor], draw: Draw) -> Judgement:
         """Fill the worker's free memory, call once more with the same input, and return the verdict on both answers.
 
         `values` are the first answer's. They are dropped if the second's differ.
         """
         if self._case.in_place:
-            self._fill(arguments)
+            self._fill(draw.arguments)
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
-        second, _ = self._judge(self._call(), arguments, pattern, (first, values))
+        second, _ = self._judge(self._call(), draw, pattern, (first, values))
         if second.category is Category.UNWRITTEN_OUTPUT:
             return second
         if first.category is None and second.category is not None:
@@ -311,7 +309,7 @@ class Rounds:
     def _judge(
         self,
         claim: tuple[Any, int],
-        arguments: Sequence[Any],
+        draw: Draw,
         pattern: int,
         known: tuple[Judgement, list[torch.Tensor]] | None = None,
     ) -> tuple[Judgement, list[torch.Tensor]]:
@@ -323,7 +321,7 @@ class Rounds:
         try:
             claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
-            self._require_form(arguments)
+            self._require_form(draw.arguments)
             return Judgement(error.category, str(error)), []
         shapes = [tensor for _, tensor in tensors_of(self.form)]
         ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s, release=True)
@@ -332,18 +330,18 @@ class Rounds:
                 return known
             known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
-        if isinstance(arguments, FewRows) and (judged := self._judge_changed_rows(arguments, values)):
+        if draw.changed_rows and (judged := self._judge_changed_rows(draw, values)):
             return judged, values
-        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern, rule=self._rule), values
+        return judge_values(self._case, self._oracle, draw.arguments, values, self.form, pattern, rule=draw.rule), values
 
-    def _judge_changed_rows(self, arguments: FewRows, values: list[torch.Tensor]) -> Judgement | None:
+    def _judge_changed_rows(self, draw: Draw, values: list[torch.Tensor]) -> Judgement | None:
         """The verdict on the changed rows and some others; None if all rows have to be compared."""
-        sample = self._sampler.holding(arguments.first)
+        sample = self._sampler.holding(draw.changed_rows)
         if sample is None:
             return None
         some = [sample.of(value) for value in values]
         try:
-            judged = judge_values(self._case, self._oracle, arguments, some, self.form, sample=sample, rule=self._rule)
+            judged = judge_values(self._case, self._oracle, draw.arguments, some, self.form, sample=sample, rule=draw.rule)
         except ReferenceFailedError:  # it may not take this number of rows
             return None
         return judged if judged.category is None else None

@@ -18,7 +18,8 @@ from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge import limits
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, Draw, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact

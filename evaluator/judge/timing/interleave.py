@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge import limits
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
@@ -38,7 +39,7 @@ class Answer:
     """The output of a call, as the worker describes it, with the call's inputs."""
 
     inputs: InputSet
-    arguments: list[Any]
+    draw: Draw
     claimed: Any
     described: int
     """Number of tensors that the worker describes."""
@@ -70,8 +71,8 @@ class Interleaver:
         self.few_changes, self._changes_one = timed_case.few_changes, False
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
-        self._arguments = [self.draw()]
-        """The candidate's last arguments. The baselines get the same afterwards, so shared memory shows the candidate nothing new."""
+        self._draws = [self.draw()]
+        """The candidate's last inputs. The baselines get the same afterwards, so shared memory shows the candidate nothing new."""
         self.sets = self._make_sets(timed_case)
         is_flushed = self.on_device and protocol.is_cold
         self.flush: L2Flush | None = None
@@ -100,7 +101,7 @@ class Interleaver:
     @property
     def example(self) -> list[Any]:
         """Example arguments of a call."""
-        return self._arguments[0]
+        return self._draws[0].arguments
 
     @property
     def most_in_block(self) -> int:
@@ -109,10 +110,10 @@ class Interleaver:
 
     def _make_sets(self, timed_case: TimedCase) -> list[InputSet]:
         """Memory in which both workers see the inputs of calls, at changing addresses."""
-        first = InputSet(self._memory, self._arguments)
+        first = InputSet(self._memory, self.example)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         more = max(0, min(MAX_SETS, timed_case.room_bytes // max(nbytes, 1)) - 1)
-        return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
+        return [first, *(InputSet(self._memory, self.example) for _ in range(more))]
 
     def _admit(self, worker: WorkerClient) -> TimedWorker:
         """Give a worker the shared inputs, and a gate that no other worker can close."""
@@ -150,65 +151,67 @@ class Interleaver:
             del self.others[kind]
             timed.worker.end()
 
-    def draw(self, *, is_changed: bool | None = None) -> list[Any]:
-        """New arguments. A few values of them are changed at random, or as `is_changed` says. If files give all tensors, some are drawn: a
+    def draw(self, *, is_changed: bool | None = None) -> Draw:
+        """New inputs. A few values of them are changed at random, or as `is_changed` says. If files give all tensors, some are drawn: a
         kept output is wrong."""
-        arguments = self._case.inputs(fresh_seed(), self.device)
-        if are_all_stored(arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
-            arguments = self._case.inputs(fresh_seed(), self.device, with_files=False)
+        seed = fresh_seed()
+        draw = Draw(seed, self._case.inputs(seed, self.device))
+        if are_all_stored(draw.arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
+            draw = Draw(seed, self._case.inputs(seed, self.device, with_files=False))
         is_changed = _random.random() < limits.FEW_CHANGED_SHARE if is_changed is None else is_changed
         if self.few_changes is not None and is_changed:
-            return self.few_changes.either(arguments)
-        return arguments
+            return self.few_changes.either(draw)
+        return draw
 
     def forget_arguments(self) -> None:
-        """Drop the last arguments: there may be no memory for more."""
-        self._arguments = []
+        """Drop the last inputs: there may be no memory for more."""
+        self._draws = []
 
-    def _given(self, timed: TimedWorker, count: int) -> list[list[Any]]:
-        """Arguments for `count` calls: a baseline beside the candidate gets the candidate's last ones, others get new ones."""
+    def _given(self, timed: TimedWorker, count: int) -> list[Draw]:
+        """Inputs for `count` calls: a baseline beside the candidate gets the candidate's last ones, others get new ones."""
         beside = timed is self.baseline or timed in self.others.values()
-        if not beside or len(self._arguments) != count:
-            self._arguments = []
-            self._arguments = [self.draw(is_changed=each) for each in changed_inputs(count, int(self._changes_one))]
-        return self._arguments
+        if not beside or len(self._draws) != count:
+            self._draws = []
+            self._draws = [self.draw(is_changed=each) for each in changed_inputs(count, int(self._changes_one))]
+        return self._draws
 
     def call(self, timed: TimedWorker) -> Answer:
         """Make one call, which is no sample."""
-        (arguments,) = self._given(timed, 1)
-        inputs = _random.choice(self.sets)
-        with self._blaming(timed):
-            return Answer(inputs, arguments, *read_claim(timed.call(inputs, arguments)[2]), self.calls)
+        (draw,) = self._given(timed, 1)
+        return self._call(timed, _random.choice(self.sets), draw)
 
     def call_again(self, timed: TimedWorker, before: Answer, changes: FewChanges) -> Answer:
         """Make one call, which is no sample, with a few elements of the previous call's inputs changed in place."""
-        arguments = self._arguments[0] = changes.changed(changes.in_place, before.arguments)
-        with self._blaming(timed):
-            return Answer(before.inputs, arguments, *read_claim(timed.call(before.inputs, arguments)[2]), self.calls)
+        draw = self._draws[0] = changes.changed(changes.in_place, before.draw)
+        return self._call(timed, before.inputs, draw)
 
-    def calls_alone(self, timed: TimedWorker, *arguments: list[Any]) -> Iterator[Answer]:
-        """Make a call that is not timed, as in the rounds, for each of these arguments, at the same addresses. Yield its output."""
+    def _call(self, timed: TimedWorker, inputs: InputSet, draw: Draw) -> Answer:
+        with self._blaming(timed):
+            return Answer(inputs, draw, *read_claim(timed.call(inputs, draw.arguments)[2]), self.calls)
+
+    def calls_alone(self, timed: TimedWorker, *draws: Draw) -> Iterator[Answer]:
+        """Make a call that is not timed, as in the rounds, for each of these inputs, at the same addresses. Yield its output."""
         inputs = _random.choice(self.sets)
-        for each in arguments:
+        for each in draws:
             with self._blaming(timed):
-                claim = read_claim(timed.call_untimed(inputs, each))
+                claim = read_claim(timed.call_untimed(inputs, each.arguments))
             yield Answer(inputs, each, *claim, self.calls)
 
     def warming_call(self, timed: TimedWorker) -> float:
         """Make one call, ignore its output, and return its time in ms, by the clock of the samples."""
-        (arguments,) = self._given(timed, 1)
+        (draw,) = self._given(timed, 1)
         with self._blaming(timed):
-            wall_ms, event_ms, _ = timed.call(_random.choice(self.sets), arguments)
+            wall_ms, event_ms, _ = timed.call(_random.choice(self.sets), draw.arguments)
         return event_ms if self.on_device else wall_ms
 
     def block(self, timed: TimedWorker) -> list[Answer]:
         """Run a timing block. Its times are samples, unless `unsampled`."""
         return self._block(timed, self._chosen(), self._given(timed, self.length))
 
-    def blocks_with(self, timed: TimedWorker, *arguments: list[Any]) -> Iterator[Answer]:
-        """Run a timing block for each of these arguments: one call has them, at the same place and addresses in each. Yield its output."""
+    def blocks_with(self, timed: TimedWorker, *draws: Draw) -> Iterator[Answer]:
+        """Run a timing block for each of these inputs: one call has them, at the same place and addresses in each. Yield its output."""
         sets, place = self._chosen(), _random.randrange(self.length)
-        for each in arguments:
+        for each in draws:
             given = self._given(timed, self.length)
             given[place] = each
             yield self._block(timed, sets, given)[place]
@@ -217,11 +220,14 @@ class Interleaver:
         """The memory for the inputs of a block."""
         return self.sets[: self.length] if self.protocol.replays else _random.sample(self.sets, self.length)
 
-    def _block(self, timed: TimedWorker, sets: list[InputSet], arguments: list[list[Any]]) -> list[Answer]:
-        given = list(zip(sets, arguments, strict=True))
+    def _block(self, timed: TimedWorker, sets: list[InputSet], draws: list[Draw]) -> list[Answer]:
+        given = [(inputs, draw.arguments) for inputs, draw in zip(sets, draws, strict=True)]
         with self._blaming(timed):
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
-        return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
+        return [
+            Answer(inputs, draw, *claim, self.calls, place)
+            for place, (inputs, draw, claim) in enumerate(zip(sets, draws, answers, strict=True))
+        ]
 
     @contextmanager
     def unsampled(self, timed: TimedWorker, changes: FewChanges | None = None) -> Iterator[None]:
@@ -237,7 +243,8 @@ class Interleaver:
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""
-        given = list(zip(_random.sample(self.sets, self.length), self._given(timed, self.length), strict=True))
+        arguments = [draw.arguments for draw in self._given(timed, self.length)]
+        given = list(zip(_random.sample(self.sets, self.length), arguments, strict=True))
         while True:
             yield timed.host_blank(given)
 

@@ -12,16 +12,17 @@ import copy
 import math
 import random
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 import torch
 
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.results.distributions import OUTLIERS, ROWS, RUNS
+from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, ROWS, RUNS, Rule
 from evaluator.worker.nested import mapped, tensors_of
 
 SHARE = 64
@@ -50,32 +51,6 @@ LARGEST_HALF = 128.0
 """The largest outlier in float16, whose numbers end at 65504: squares stay below that."""
 
 _random = secrets.SystemRandom()
-
-
-class FewRows(list[Any]):
-    """Arguments of which a few values were changed."""
-
-    def __init__(self, arguments: Sequence[Any], first: Sequence[int] = (), written: Sequence["_Written"] = ()) -> None:
-        """first: indices of dimension 0 with changes that most others don't have, some of them if there are many. written: changes that
-        can be undone."""
-        super().__init__(arguments)
-        self.first = tuple(first)
-        self._written = list(written)
-
-    @property
-    def has_outliers(self) -> bool:
-        """Whether a few elements are large."""
-        return bool(self._written)
-
-    def remove_outliers(self) -> None:
-        """Give the elements that became outliers their values back, in place."""
-        while self._written:
-            flat, positions, values = self._written.pop()
-            flat[positions] = values
-
-
-_Written = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""A flat tensor, positions in it, and the values that were there."""
 
 
 class FewChanges:
@@ -115,23 +90,28 @@ class FewChanges:
         """Name of the strongest change to the previous inputs, in place; empty if none."""
         return next((name for name in (OUTLIERS, RUNS) if name in self.names), "")
 
-    def changed(self, name: str, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
-        """Arguments with the change of this name, in place where possible."""
+    def changed(self, name: str, draw: Draw, seed: int | None = None) -> Draw:
+        """The inputs with the change of this name, in place where possible. They stay the problem's own if none may change."""
         seed = fresh_seed() if seed is None else seed
         if name == OUTLIERS:
-            return with_outliers(arguments, seed, self._structure)
-        if name == RUNS:
-            return with_changed_runs(arguments, seed, self._structure, flips=self._flips)
-        smaller = with_smaller_rows(arguments, seed, self._structure)
-        return with_changed_runs(smaller, seed, self._structure) if self._flips_beside_rows else smaller
+            found = with_outliers(draw, seed, self._structure)
+        elif name == RUNS:
+            found = with_changed_runs(draw, seed, self._structure, flips=self._flips)
+        else:
+            found = with_smaller_rows(draw, seed, self._structure)
+            if self._flips_beside_rows:
+                found = with_changed_runs(found, seed, self._structure)
+        if not found.is_few:
+            return found
+        return replace(found, distribution=name, rule=DISTRIBUTIONS[name].rule if self._structure else Rule.TOLERANCE)
 
-    def either(self, arguments: Sequence[Any]) -> list[Any]:
+    def either(self, draw: Draw) -> Draw:
         """Make some rows smaller, or make the strongest change in place, at random. Unchanged if no change is allowed."""
         names = [name for name in (ROWS, self.in_place) if name in self.names]
-        return self.changed(_random.choice(names), arguments) if names else list(arguments)
+        return self.changed(_random.choice(names), draw) if names else draw
 
 
-def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
+def with_smaller_rows(draw: Draw, seed: int, structure: InputStructure | None = None) -> Draw:
     """Make a few rows of each tensor smaller, in place if possible. Unchanged if none may change. Rows are slices along each
     dimension, and along the first few dimensions together."""
     drawn, first = random.Random(seed), set[int]()
@@ -148,16 +128,14 @@ def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStruc
                     first.add(row // each)
         return is_changed
 
-    changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first)) if any_changed else changed
+    return replace(_changed(draw, ROWS, structure, change), changed_rows=tuple(sorted(first)))
 
 
-def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None, *, flips: bool = True) -> list[Any]:
+def with_changed_runs(draw: Draw, seed: int, structure: InputStructure | None = None, *, flips: bool = True) -> Draw:
     """Change a few runs of neighbouring elements, in place if possible. `flips`: negate them. Otherwise, and if inputs are positive,
-    halve them. Remove outliers of an earlier change first. Return the arguments."""
-    if isinstance(arguments, FewRows):
-        arguments.remove_outliers()
-    drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
+    halve them. Remove outliers of an earlier change first."""
+    draw = without_outliers(draw)
+    drawn, first = random.Random(seed), set(draw.changed_rows)
 
     def change(tensor: torch.Tensor, kind: Kind) -> bool:
         flat = tensor.view(-1)
@@ -169,35 +147,40 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
             first.update((start // each, (start + length - 1) // each))
         return True
 
-    changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first)) if any_changed or isinstance(arguments, FewRows) else changed
+    return replace(_changed(draw, RUNS, structure, change), changed_rows=tuple(sorted(first)))
 
 
-def with_outliers(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
+def with_outliers(draw: Draw, seed: int, structure: InputStructure | None = None) -> Draw:
     """Make a few elements of each tensor large, in place where possible: in a row of dimension 0, in one of all dimensions but the last, or
-    anywhere. Outliers of an earlier change are removed. Return the arguments.
+    anywhere. Outliers of an earlier change are removed.
 
     Zeros stay, and signs do. How many elements become large, and how large, is random: few very large ones, or more that are less large.
     """
-    drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
-    written: list[_Written] = []
-    if isinstance(arguments, FewRows):
-        arguments.remove_outliers()
+    draw = without_outliers(draw)
+    drawn, first = random.Random(seed), set(draw.changed_rows)
+    overwritten = []
 
     def change(tensor: torch.Tensor, _: Kind) -> bool:
         flat = tensor.view(-1)
         rows = drawn.choice((1, len(tensor), len(flat) // tensor.shape[-1]))
         length, row = len(flat) // rows, drawn.randrange(rows)
         outliers, positions = _write_outliers(flat[row * length : (row + 1) * length], drawn)
-        written.append(outliers)
+        overwritten.append(outliers)
         first.update((row * length + position) // (len(flat) // len(tensor)) for position in positions)
         return True
 
-    changed, any_changed = _changed(arguments, structure, change)
-    return FewRows(changed, sorted(first), written) if any_changed or isinstance(arguments, FewRows) else changed
+    changed = _changed(draw, OUTLIERS, structure, change)
+    return replace(changed, changed_rows=tuple(sorted(first)), overwritten=tuple(overwritten))
 
 
-def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[_Written, list[int]]:
+def without_outliers(draw: Draw) -> Draw:
+    """The inputs with the values that outliers replaced, in place."""
+    for flat, positions, values in draw.overwritten:
+        flat[positions] = values
+    return replace(draw, overwritten=())
+
+
+def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[tuple[torch.Tensor, torch.Tensor, torch.Tensor], list[int]]:
     """Make a few elements of a flat row large. Return what they were, and the positions of small and large ones among them.
 
     The positions are a random arithmetic progression: the judge knows them without waiting for the device.
@@ -228,11 +211,9 @@ def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:
         yield tensor.movedim(dimension, 0), None
 
 
-def _changed(
-    arguments: Sequence[Any], structure: InputStructure | None, change: Callable[[torch.Tensor, Kind], bool]
-) -> tuple[list[Any], bool]:
-    """Apply `change` to each input that may be multiplied. Return the arguments, and whether one was changed."""
-    tensors = [tensor for _, tensor in tensors_of(list(arguments))]
+def _changed(draw: Draw, name: str, structure: InputStructure | None, change: Callable[[torch.Tensor, Kind], bool]) -> Draw:
+    """Apply `change` to each input that may be multiplied. If one was changed, the distribution has this name."""
+    tensors = [tensor for _, tensor in tensors_of(draw.arguments)]
     kinds = structure.kinds if structure else (Kind.FREE,) * len(tensors)
     tied = structure.tied if structure else frozenset[int]()
     any_changed = False
@@ -242,4 +223,5 @@ def _changed(
             tensors[number] = tensor.contiguous()
             any_changed = change(tensors[number], kind) or any_changed
     given = iter(tensors)
-    return [mapped(value, lambda _: next(given)) for value in arguments], any_changed
+    arguments = [mapped(value, lambda _: next(given)) for value in draw.arguments]
+    return replace(draw, arguments=arguments, distribution=name if any_changed else draw.distribution)

@@ -10,13 +10,14 @@ first tried again with unchanged signs.
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
+from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.inputs.input_distributions import changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.output_scale import isfinite
@@ -44,18 +45,6 @@ class RoundPlan:
 
     distribution: str
     twice: bool = False
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The inputs of one call, and what decides on its output."""
-
-    seed: int
-    arguments: list[Any]
-    distribution: str = OWN
-    rule: Rule = Rule.TOLERANCE
-    left_out: str = ""
-    """Why they are not used; empty if they are."""
 
 
 class RoundInputs:
@@ -137,11 +126,10 @@ class RoundInputs:
     def after(self, draw: Draw, plan: RoundPlan) -> Draw | None:
         """The previous round's inputs, changed in place; None if the plan needs fresh ones. Raises ProblemError,
         ReferenceFailedError."""
-        has_outliers = isinstance(draw.arguments, FewRows) and draw.arguments.has_outliers
-        if not DISTRIBUTIONS[plan.distribution].in_place or (draw.left_out and not has_outliers):
+        if not DISTRIBUTIONS[plan.distribution].in_place or (draw.left_out and not draw.overwritten):
             return None
         seed = fresh_seed()
-        return self._drawn(plan, seed, self._few_changes.changed(plan.distribution, draw.arguments, seed))
+        return self._guarded(plan, self._few_changes.changed(plan.distribution, replace(draw, seed=seed), seed))
 
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
@@ -153,17 +141,19 @@ class RoundInputs:
 
     def _draw(self, plan: RoundPlan, structure: InputStructure | None, few_changes: FewChanges) -> Draw:
         seed = fresh_seed()
-        own = self._case.inputs(seed, self._device, with_files=plan != RoundPlan(OWN))
+        draw = Draw(seed, self._case.inputs(seed, self._device, with_files=plan != RoundPlan(OWN)))
         if DISTRIBUTIONS[plan.distribution].few:
-            return self._drawn(plan, seed, few_changes.changed(plan.distribution, own, seed))
-        return self._drawn(plan, seed, changed(own, plan.distribution, seed, structure))
+            return self._guarded(plan, few_changes.changed(plan.distribution, draw, seed))
+        return self._guarded(plan, replace(draw, arguments=changed(draw.arguments, plan.distribution, seed, structure)))
 
-    def _drawn(self, plan: RoundPlan, seed: int, arguments: list[Any]) -> Draw:
-        guarded = self._structure is not None and plan.distribution != OWN
+    def _guarded(self, plan: RoundPlan, draw: Draw) -> Draw:
+        """The draw with the plan's distribution and rule. It is left out if the reference has no right output for changed inputs."""
         rule = Rule.TOLERANCE if self._case.any_inputs else DISTRIBUTIONS[plan.distribution].rule
         if self._strict and rule is Rule.REPORT:
             rule = Rule.TOLERANCE
-        return Draw(seed, arguments, plan.distribution, rule, self.why_left_out(arguments) if guarded else "")
+        may_fail = self._structure is not None and plan.distribution != OWN
+        left_out = self.why_left_out(draw.arguments) if may_fail else ""
+        return replace(draw, distribution=plan.distribution, rule=rule, left_out=left_out)
 
     def why_left_out(self, arguments: list[Any]) -> str:
         """Why these changed inputs are not used, judging by the reference's output; empty if they are. Raises ReferenceFailedError

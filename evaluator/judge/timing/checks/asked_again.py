@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.judge import limits
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import poison
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.checks.gated_calls import Taken
@@ -24,13 +25,13 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     memory is filled before, as in the rounds: an output that is written late can't be there already.
     Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError, OverflowedError.
     """
-    candidate, arguments = interleaver.candidate, error.arguments
+    candidate, draw = interleaver.candidate, error.draw
 
     def ask(calls: Callable[..., Iterator[Answer]]) -> tuple[bool, bool]:
         """Whether the output is wrong, and whether it is that of the call before."""
-        other = _otherwise(interleaver, arguments)
+        other = _otherwise(interleaver, draw)
         poison(candidate.worker, spot_check.outputs, candidate.deadline_s, secrets.choice(range(1, 255)))
-        sample, answers = spot_check.sample_for(arguments), calls(candidate, other, arguments)
+        sample, answers = spot_check.sampler.draw(draw.changed_rows), calls(candidate, other, draw)
         try:
             before = spot_check.take(candidate, next(answers), sample)
             answer = next(answers)
@@ -40,7 +41,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
         try:
             spot_check.check(after, answer)
         except WrongAnswerError:
-            return True, _repeats(oracle, before, after, other, arguments)
+            return True, _repeats(oracle, before, after, other.arguments, draw.arguments)
         return False, False
 
     with interleaver.unsampled(candidate):
@@ -50,12 +51,12 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
 
 
-def _otherwise(interleaver: Interleaver, arguments: Sequence[Any]) -> list[Any]:
-    """Other arguments: these with a few values changed, or new ones if the problem allows no such change."""
+def _otherwise(interleaver: Interleaver, draw: Draw) -> Draw:
+    """Other inputs: these with a few values changed, or new ones if the problem allows no such change."""
     changes = interleaver.few_changes
     if changes is None or not changes.in_place:
         return interleaver.draw(is_changed=False)
-    return changes.changed(changes.in_place, mapped(list(arguments), torch.clone))
+    return changes.changed(changes.in_place, Draw(draw.seed, mapped(draw.arguments, torch.clone)))
 
 
 def _repeats(oracle: Oracle, before: Taken, after: Taken, other: Sequence[Any], arguments: Sequence[Any]) -> bool:

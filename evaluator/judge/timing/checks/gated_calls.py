@@ -17,13 +17,14 @@ from typing import Any
 import torch
 
 from evaluator.judge import limits
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.cross_check import least, single_slack_ms
 from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.timed_worker import TimedWorker
-from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
 PROBES = 2
@@ -44,7 +45,7 @@ class Taken:
     sample: Sample | None
 
 
-Check = Callable[[Taken, InputSet, list[Any]], None]
+Check = Callable[[Taken, InputSet, Draw], None]
 """Compares the output for these inputs with the reference's, and raises if it is wrong."""
 Places = Sequence[Sequence[Allocation]]
 """Memory for the outputs of calls in a row."""
@@ -55,7 +56,7 @@ class Supplies:
     """Inputs, memory and samples for calls behind the gate."""
 
     sets: Sequence[InputSet]
-    draw: Callable[[], list[Any]]
+    draw: Callable[[], Draw]
     """Makes new inputs."""
     outputs: Sequence[Allocation]
     """Memory for the outputs of one call."""
@@ -98,7 +99,7 @@ class GatedCalls:
         """Find out whether forward() waits for the device: then its calls can't be held behind the gate. Outputs are ignored."""
         for _ in range(PROBES if timed.is_gated else 0):
             timed.waits = False
-            timed.burst(self._given(1), [None])
+            timed.burst(_plain(self._given(1)), [None])
             if timed.is_gated:
                 return
 
@@ -153,7 +154,7 @@ class GatedCalls:
         try:
             with timed.worker.unjudged():
                 for _ in islice(self._effort.kernels.turns(), 1 if self._is_slow else None):
-                    timed.burst(self._given(1), [None], kernels=True)
+                    timed.burst(_plain(self._given(1)), [None], kernels=True)
         except torch.OutOfMemoryError:
             log.info("there is no memory to time kernels")
         finally:
@@ -166,13 +167,13 @@ class GatedCalls:
         """
         if timed.waits or not timed.samples.single_ms:
             return True
-        idle_ms = [self._idle(timed, [self._supplies.draw()]) for _ in range(self._effort.singles.least)]
+        idle_ms = [self._idle(timed, [self._supplies.draw().arguments]) for _ in range(self._effort.singles.least)]
         claim_ms = statistics.median(timed.samples.event_ms)
         return least(timed.samples.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
-        arguments = [self._supplies.draw() for _ in self.places]  # the same for all rows, since forward() does not see them
+        arguments = [self._supplies.draw().arguments for _ in self.places]  # the same for all rows, since forward() does not see them
         for _ in candidate.samples.single_ms:
             took_ms, late_ms = self._idle_row(alone, candidate, arguments[:1])
             alone.samples.single_ms.append(took_ms)
@@ -236,12 +237,12 @@ class GatedCalls:
         was_gated, land = timed.is_gated, self._landing(timed, places)
         views = self._views(timed, places)
         given = self._given(len(places))
-        took_ms = timed.burst(given, views, flushed=flushed)
+        took_ms = timed.burst(_plain(given), views, flushed=flushed)
         if was_gated and timed.waits:  # the machine may have delayed it once
             timed.waits = False
             given.clear()  # memory may not suffice for both
             given = self._given(len(places))
-            took_ms = timed.burst(given, views, flushed=flushed)
+            took_ms = timed.burst(_plain(given), views, flushed=flushed)
         answers, late_ms = land()  # first, so that the worker gains no time
         timed.samples.unflushed_bursts += flushed and not timed.is_flushed()
         for number, taken in answers.items():
@@ -265,7 +266,7 @@ class GatedCalls:
 
         return land
 
-    def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
+    def _given(self, count: int) -> list[tuple[InputSet, Draw]]:
         return [(inputs, self._supplies.draw()) for inputs in self._chosen(count)]
 
     def _chosen(self, count: int) -> Sequence[InputSet]:
@@ -274,3 +275,7 @@ class GatedCalls:
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]
+
+
+def _plain(given: Sequence[tuple[InputSet, Draw]]) -> Given:
+    return [(inputs, draw.arguments) for inputs, draw in given]

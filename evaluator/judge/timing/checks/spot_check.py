@@ -8,12 +8,11 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
 from evaluator.judge import limits
 from evaluator.judge.correctness.check import Judgement, is_near_reference, judge_values, learn, why_undecided
-from evaluator.judge.correctness.inputs.few_rows import FewRows
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
@@ -28,7 +27,7 @@ from evaluator.judge.timing.setup import TimedCase
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
-from evaluator.results.distributions import Rule
+from evaluator.results.distributions import DISTRIBUTIONS, ROWS
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import mapped, tensors_of
 
@@ -38,10 +37,10 @@ _random = secrets.SystemRandom()
 class WrongAnswerError(Exception):
     """A timed call's output was wrong although the rounds' were right: no time counts."""
 
-    def __init__(self, call: int, message: str, category: Category, arguments: list[Any]) -> None:
-        """arguments: those of the call."""
+    def __init__(self, call: int, message: str, category: Category, draw: Draw) -> None:
+        """draw: the call's inputs."""
         super().__init__(message)
-        self.arguments = arguments
+        self.draw = draw
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category)
 
 
@@ -80,7 +79,7 @@ class SpotCheck:
         Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         if timed is self._interleaver.candidate:
-            is_changed = isinstance(answers[0].arguments, FewRows)
+            is_changed = answers[0].draw.is_few
             if self._is_slow or _random.random() < self._reveal_shares[is_changed]:
                 self._reveal_some(answers)
             else:
@@ -102,7 +101,7 @@ class SpotCheck:
         taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
         self._interleaver.candidate.samples.share_reveals(len(picked))
         for answer, values in zip(picked, taken, strict=True):
-            weight = limits.CHANGED_WEIGHT if isinstance(answer.arguments, FewRows) else 1
+            weight = DISTRIBUTIONS[answer.draw.distribution].weight
             if surely or _random.random() < weight * self._check_share():
                 self.check(values, answer)
 
@@ -114,7 +113,7 @@ class SpotCheck:
         timed = self._interleaver.candidate
         with self._interleaver.unsampled(timed, self._outliers):
             answers = self._interleaver.block(timed)
-            changed = [answer for answer in answers if isinstance(answer.arguments, FewRows)]
+            changed = [answer for answer in answers if answer.draw.is_few]
             picked = _random.sample(changed, min(limits.PICKED, len(changed)))
             taken = [self.reveal(timed, answer) for answer in picked]
             for answer, values in zip(picked, taken, strict=True):
@@ -123,11 +122,7 @@ class SpotCheck:
 
     def reveal(self, timed: TimedWorker, answer: Answer) -> Taken:
         """Take an output, or random rows of a large one."""
-        return self.take(timed, answer, self.sample_for(answer.arguments))
-
-    def sample_for(self, arguments: list[Any]) -> Sample | None:
-        """Random rows to compare of the output for these inputs; None for all."""
-        return self.sampler.draw(arguments.first if isinstance(arguments, FewRows) else ())
+        return self.take(timed, answer, self.sampler.draw(answer.draw.changed_rows))
 
     def take(self, timed: TimedWorker, answer: Answer, sample: Sample | None) -> Taken:
         """Have an output copied into the judge's memory, by the clock, and copy these rows of it. The clock stops when the judge's own copy
@@ -209,7 +204,7 @@ class SpotCheck:
             return list(match(answer.claimed, self._form, self._device.type, plain_values=False))
         except MismatchError as error:
             if timed is self._interleaver.candidate:
-                raise WrongAnswerError(answer.call, str(error), error.category, answer.arguments) from error
+                raise WrongAnswerError(answer.call, str(error), error.category, answer.draw) from error
             raise BaselineFailedError(f"the baseline's output has another form than the reference's: {error}") from error
 
     def _check_share(self) -> float:
@@ -217,7 +212,7 @@ class SpotCheck:
         blocks = max(limits.MIN_CALLS if self._interleaver.length == 1 else FULL.least_blocks, self._interleaver.blocks)
         own, changed = self._reveal_shares
         changed_share = limits.FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
-        weight = (1 - changed_share) * own + changed_share * changed * limits.CHANGED_WEIGHT
+        weight = (1 - changed_share) * own + changed_share * changed * DISTRIBUTIONS[ROWS].weight
         checks, checks_s = (limits.CHECKS, limits.CHECKS_S) if self._on_device else (limits.CPU_CHECKS, limits.CPU_CHECKS_S)
         return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(limits.PICKED, self._interleaver.length))
 
@@ -226,45 +221,42 @@ class SpotCheck:
         start = time.monotonic()
         if has_plain_values(self._form):
             try:
-                list(match(answer.claimed, self._oracle.expected(answer.arguments), self._device.type))
+                list(match(answer.claimed, self._oracle.expected(answer.draw.arguments), self._device.type))
             except MismatchError as error:
-                raise WrongAnswerError(answer.call, str(error), error.category, answer.arguments) from error
-        self.compare(taken, answer.inputs, answer.arguments)
+                raise WrongAnswerError(answer.call, str(error), error.category, answer.draw) from error
+        self.compare(taken, answer.inputs, answer.draw)
         self._check_s = time.monotonic() - start
 
-    def compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+    def compare(self, taken: Taken, inputs: InputSet, draw: Draw) -> None:
         """Compare an output's tensors. Raises WrongAnswerError."""
-        rule = Rule.TOLERANCE
-        if isinstance(arguments, FewRows) and not self._case.any_inputs:  # as in the rounds
-            rule = Rule.FINITE if arguments.has_outliers else Rule.GROSS
         values, sample = taken.values, taken.sample
         with self._place.left():
-            if not is_near_reference(self._case, self._oracle, arguments, values, self._form, sample):
-                judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample, rule=rule)
-                self._decide(judged, taken, arguments, rule)
-        if not inputs.unchanged(arguments, self._case.in_place):
-            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, arguments)
+            if not is_near_reference(self._case, self._oracle, draw.arguments, values, self._form, sample):
+                judged = judge_values(self._case, self._oracle, draw.arguments, values, self._form, sample=sample, rule=draw.rule)
+                self._decide(judged, taken, draw)
+        if not inputs.unchanged(draw.arguments, self._case.in_place):
+            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, draw)
 
-    def _decide(self, judged: Judgement, taken: Taken, arguments: list[Any], rule: Rule) -> None:
+    def _decide(self, judged: Judgement, taken: Taken, draw: Draw) -> None:
         """Raises WrongAnswerError if an answer is wrong, and OverflowedError.
 
         Where only gross errors are wrong, an answer decides as in the rounds: it is left out where the reference has no accurate output, or
         a formula of the submission overflows; and its arithmetic must not be narrower than in the rounds.
         """
-        if not rule.is_gross:
+        if not draw.rule.is_gross:
             learn(self._oracle, judged)
         elif judged.category is None:
-            self._look_closely(judged, arguments)
+            self._look_closely(judged, draw)
         else:
-            given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
-            if why_undecided(self._oracle, judged, taken.values, given, rule):
+            given = draw.arguments if taken.sample is None else mapped(draw.arguments, taken.sample.of)
+            if why_undecided(self._oracle, judged, taken.values, given, draw.rule):
                 return
-            if RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
+            if RoundInputs(self._case, self._device, self._oracle).why_left_out(draw.arguments):
                 return
         if judged.category is not None:
-            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, arguments)
+            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, draw)
 
-    def _look_closely(self, judged: Judgement, arguments: list[Any]) -> None:
+    def _look_closely(self, judged: Judgement, draw: Draw) -> None:
         """Look for less work in a right answer, where only gross errors are wrong. Raises OverflowedError, or WrongAnswerError if the
         arithmetic is narrower than in the rounds."""
         if self._outliers is None and judged.overflows:
@@ -272,4 +264,4 @@ class SpotCheck:
         narrow = next(filter(is_narrow, judged.figures), None)
         if narrow is not None and judged.informative and not self._is_narrow:
             message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"
-            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS, arguments)
+            raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS, draw)

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import (
     ENERGY,
     LARGEST_HALF,
     LARGEST_OUTLIER,
     OUTLIER_SHARE,
     FewChanges,
-    FewRows,
     with_changed_runs,
     with_outliers,
+    without_outliers,
 )
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind
 from tests.judge.correctness.plain_problems import plain_case
@@ -23,18 +24,19 @@ SEEDS = range(40)
 SHAPES = [(512, 1024), (16, 8, 32, 32), (8192,), (3, 512), (1, 4096), (5, 3)]
 
 
-def outlying(shape: tuple[int, ...], seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, FewRows]:
+def outlying(shape: tuple[int, ...], seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, Draw]:
     """What was drawn, and the same with outliers."""
     drawn = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-    changed = with_outliers([drawn.clone()], seed)
-    assert isinstance(changed, FewRows) and changed.has_outliers
+    changed = with_outliers(Draw(seed, [drawn.clone()]), seed)
+    assert changed.is_few and changed.overwritten
     return drawn, changed
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_few_elements_change_and_keep_their_signs(shape: tuple[int, ...]) -> None:
     for seed in SEEDS:
-        drawn, (changed,) = outlying(shape, seed)
+        drawn, draw = outlying(shape, seed)
+        (changed,) = draw.arguments
         assert 0 < int((changed != drawn).sum()) <= math.ceil(drawn.numel() / OUTLIER_SHARE)
         assert torch.equal(changed.sign(), drawn.sign())
         assert float(changed.abs().max()) <= 4 * LARGEST_OUTLIER
@@ -42,7 +44,8 @@ def test_few_elements_change_and_keep_their_signs(shape: tuple[int, ...]) -> Non
 
 def test_some_row_gains_half_of_its_energy_and_more() -> None:
     for seed in SEEDS:
-        drawn, (changed,) = outlying((512, 1024), seed)
+        drawn, draw = outlying((512, 1024), seed)
+        (changed,) = draw.arguments
         gains = changed.square().sum(1) / drawn.square().sum(1) - 1
         assert float(gains.max()) >= 0.8 * ENERGY[0] and float(gains.median()) < 3 * ENERGY[1]
 
@@ -50,7 +53,8 @@ def test_some_row_gains_half_of_its_energy_and_more() -> None:
 def test_no_two_of_a_row_tie() -> None:
     """An index of the maximum would be either's."""
     for seed in SEEDS:
-        drawn, (changed,) = outlying((4, 1 << 16), seed)
+        drawn, draw = outlying((4, 1 << 16), seed)
+        (changed,) = draw.arguments
         large = changed[changed != drawn].abs()
         assert len(large.unique()) == len(large)
 
@@ -59,21 +63,23 @@ def test_a_sample_seldom_shows_them() -> None:
     """In more than a third of the changes, each sixteenth element is unchanged."""
     hidden = 0
     for seed in SEEDS:
-        drawn, (changed,) = outlying((256, 1024), seed)
+        drawn, draw = outlying((256, 1024), seed)
+        (changed,) = draw.arguments
         hidden += torch.equal(changed.view(-1)[::16], drawn.view(-1)[::16])
     assert hidden > len(SEEDS) / 3
 
 
 def test_zeros_stay_and_positive_inputs_stay_positive() -> None:
     triangle = torch.randn(256, 256).tril()
-    assert torch.equal(with_outliers([triangle.clone()], 3)[0] == 0, triangle == 0)
-    positive = with_outliers([torch.rand(64, 64) + 1], 3, InputStructure((Kind.POSITIVE,)))[0]
+    assert torch.equal(with_outliers(Draw(1, [triangle.clone()]), 3).arguments[0] == 0, triangle == 0)
+    positive = with_outliers(Draw(1, [torch.rand(64, 64) + 1]), 3, InputStructure((Kind.POSITIVE,))).arguments[0]
     assert float(positive.min()) > 0 and float(positive.max()) > 2
 
 
 def test_squares_in_half_precision_do_not_overflow() -> None:
     for seed in SEEDS:
-        _, (changed,) = outlying((2, 1 << 18), seed, torch.float16)
+        _, draw = outlying((2, 1 << 18), seed, torch.float16)
+        (changed,) = draw.arguments
         assert float(changed.abs().max()) <= LARGEST_HALF and bool(changed.square().isfinite().all())
 
 
@@ -81,29 +87,28 @@ def test_squares_in_half_precision_do_not_overflow() -> None:
 def test_they_can_be_removed(dtype: torch.dtype) -> None:
     for seed in SEEDS:
         drawn, changed = outlying((64, 300), seed, dtype)
-        changed.remove_outliers()
-        assert torch.equal(changed[0], drawn) and not changed.has_outliers
+        assert torch.equal(without_outliers(changed).arguments[0], drawn) and not without_outliers(changed).overwritten
 
 
 def test_runs_after_outliers_leave_the_magnitudes() -> None:
     drawn, changed = outlying((64, 300), 1)
     runs = with_changed_runs(changed, 2)
-    assert isinstance(runs, FewRows) and not runs.has_outliers
-    assert torch.equal(runs[0].abs(), drawn.abs()) and not torch.equal(runs[0], drawn)
+    assert runs.distribution == "runs" and not runs.overwritten
+    assert torch.equal(runs.arguments[0].abs(), drawn.abs()) and not torch.equal(runs.arguments[0], drawn)
 
 
 def test_the_seed_decides() -> None:
     drawn = torch.randn(64, 300)
-    one, same, other = (with_outliers([drawn.clone()], seed)[0] for seed in (5, 5, 6))
+    one, same, other = (with_outliers(Draw(1, [drawn.clone()]), seed).arguments[0] for seed in (5, 5, 6))
     assert torch.equal(one, same) and not torch.equal(one, other)
 
 
 def test_indices_of_dimension_0_are_told() -> None:
     for seed in SEEDS:
         drawn, changed = outlying((512, 1024), seed)
-        gains = changed[0].square().sum(1) / drawn.square().sum(1) - 1
-        assert all(float(gains[row]) > 0 for row in changed.first)
-        assert changed.first or int((gains > 0).sum()) >= 1
+        gains = changed.arguments[0].square().sum(1) / drawn.square().sum(1) - 1
+        assert all(float(gains[row]) > 0 for row in changed.changed_rows)
+        assert changed.changed_rows or int((gains > 0).sum()) >= 1
 
 
 def test_rows_of_few_outliers_are_all_told_and_of_many_those_of_64_at_most() -> None:
@@ -112,31 +117,30 @@ def test_rows_of_few_outliers_are_all_told_and_of_many_those_of_64_at_most() -> 
         drawn = [torch.randn(640, 40), torch.randn(640, 200)]
         given = [tensor.clone() for tensor in drawn]
         before_largest = max(float(tensor.abs().max()) for tensor in drawn)
-        outliers = with_outliers(given if seed % 2 else FewRows(given, [0]), seed)
-        large = [tensor.clone() for tensor in outliers]
+        outliers = with_outliers(Draw(1, given, changed_rows=() if seed % 2 else (0,)), seed)
+        large = [tensor.clone() for tensor in outliers.arguments]
         runs = with_changed_runs(outliers, seed)
-        assert isinstance(outliers, FewRows) and isinstance(runs, FewRows)
-        for before, after, changed in ((drawn, large, outliers), (large, runs, runs)):
+        for before, after, changed in ((drawn, large, outliers), (large, runs.arguments, runs)):
             rows = {row for pair in zip(before, after, strict=True) for row in (pair[0] != pair[1]).any(1).nonzero().flatten().tolist()}
-            assert {*changed.first} - {0} <= rows | {*outliers.first}, seed
-            assert rows <= {*changed.first} or len(changed.first) >= 30, seed
-        told.append(len(outliers.first))
+            assert {*changed.changed_rows} - {0} <= rows | {*outliers.changed_rows}, seed
+            assert rows <= {*changed.changed_rows} or len(changed.changed_rows) >= 30, seed
+        told.append(len(outliers.changed_rows))
         largest = [int(each.abs().argmax()) // each.shape[1] for each in large if each.abs().max() > 2 * before_largest]
-        assert {*largest} <= {*outliers.first}, seed
+        assert {*largest} <= {*outliers.changed_rows}, seed
     assert min(told) <= 3 and 30 <= max(told) <= 1 + 2 * 64
 
 
 @pytest.mark.parametrize("kind", [Kind.FIXED, Kind.SORTED, Kind.SYMMETRIC])
 def test_what_may_not_be_multiplied_one_by_one_stays(kind: Kind) -> None:
-    changed = with_outliers([torch.ones(64, 64)], 5, InputStructure((kind,)))
-    assert torch.equal(changed[0], torch.ones(64, 64)) and not isinstance(changed, FewRows)
+    changed = with_outliers(Draw(1, [torch.ones(64, 64)]), 5, InputStructure((kind,)))
+    assert torch.equal(changed.arguments[0], torch.ones(64, 64)) and not changed.is_few
 
 
 def test_runs_have_other_signs_where_a_problem_must_not_be_scaled(tmp_path: Path) -> None:
     case = plain_case(tmp_path, "torch.randn(20, 30)", declared="{'without': {'scaled': 'a'}}")
     changes = FewChanges(case, torch.device("cpu")).only({"runs"})
     drawn = torch.randn(20, 30)
-    (changed,) = changes.changed("runs", [drawn.clone()])
+    (changed,) = changes.changed("runs", Draw(1, [drawn.clone()])).arguments
     assert changes.in_place == "runs" and torch.equal(changed.abs(), drawn.abs()) and not torch.equal(changed, drawn)
 
 
@@ -144,5 +148,5 @@ def test_smaller_rows_keep_their_signs_without_signs(tmp_path: Path) -> None:
     changes = FewChanges(plain_case(tmp_path, "torch.randn(20, 30)"), torch.device("cpu"))
     drawn = torch.randn(20, 30)
     for shown, keeps in (({"rows"}, True), ({"rows", "signs"}, False)):
-        (changed,) = changes.only(shown).changed("rows", [drawn.clone()])
+        (changed,) = changes.only(shown).changed("rows", Draw(1, [drawn.clone()])).arguments
         assert torch.equal(changed.sign(), drawn.sign()) is keeps

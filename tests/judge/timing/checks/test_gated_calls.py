@@ -10,6 +10,7 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies, Taken
 from evaluator.judge.timing.effort import FULL
@@ -72,14 +73,14 @@ def everything() -> None:
     """No sample: all rows are compared."""
 
 
-def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
-    if not torch.equal(taken.values[0], arguments[0] + 1) or not inputs.unchanged(arguments):
+def check(taken: Taken, inputs: InputSet, draw: Draw) -> None:
+    if not torch.equal(taken.values[0], draw.arguments[0] + 1) or not inputs.unchanged(draw.arguments):
         raise WrongError
 
 
 def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> GatedCalls:
     shapes = [torch.empty(5, device="meta")]
-    return GatedCalls(memory, Supplies(sets, lambda: [torch.rand(5)], [memory.allocate(20)], shapes, everything, 1 << 30, areas))
+    return GatedCalls(memory, Supplies(sets, lambda: Draw(1, [torch.rand(5)]), [memory.allocate(20)], shapes, everything, 1 << 30, areas))
 
 
 @contextmanager
@@ -123,8 +124,8 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         compared: list[Taken] = []
 
-        def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
-            check(taken, inputs, arguments)
+        def note(taken: Taken, inputs: InputSet, draw: Draw) -> None:
+            check(taken, inputs, draw)
             compared.append(taken)
 
         areas = [area.bytes for area in timed.flush.allocations[:-1]] if timed.flush else []
@@ -283,7 +284,7 @@ def test_calls_that_are_not_all_made_are_wrong(context: JudgeContext, monkeypatc
 
 def test_a_claim_longer_than_its_request_is_no_claim(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(context, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
-        timed.call(*bursts._given(1)[0])
+        timed.call(bursts._given(1)[0][0], [torch.rand(5)])
 
 
 def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

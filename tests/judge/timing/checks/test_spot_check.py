@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,15 @@ import pytest
 import torch
 
 from evaluator.judge import limits
-from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
+from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.spot_check import SpotCheck
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.results.category import Category
+from evaluator.results.distributions import ROWS, Rule
 from evaluator.results.evidence import TimingEvidence
 from tests.corpus import corpus
 from tests.judge.conftest import Judge
@@ -110,7 +113,7 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
 
     def inspected(check: SpotCheck, timed: TimedWorker, answers: list[Answer]) -> None:
         if timed is check._interleaver.candidate:
-            changed.append(isinstance(answers[0].arguments, FewRows))
+            changed.append(answers[0].draw.is_few)
             before = len(revealed)
             inspect(check, timed, answers)
             assert (len(revealed) > before) is changed[-1]
@@ -170,9 +173,9 @@ def test_few_values_are_left_out_as_in_the_rounds(
 ) -> None:
     """Which few values are changed is drawn anew for each call: the round may have met none that has no good answer."""
 
-    def changed(_: FewChanges, arguments: list[Any]) -> list[Any]:
-        arguments[0][0, 0] = value
-        return FewRows(arguments)
+    def changed(_: FewChanges, draw: Draw) -> Draw:
+        draw.arguments[0][0, 0] = value
+        return replace(draw, distribution=ROWS, rule=Rule.GROSS)
 
     monkeypatch.setattr(FewChanges, "either", changed)
     result = judge(forward(f"return {answer}"), problem_text=DRAWN_SOFTMAX)
