@@ -42,11 +42,8 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
     """
     worker_set.make_room()
     call_s = deadline_s(evidence, task.job.timeout_s)
-    worker = worker_set.fork(ENVIRONMENT)
-    worker_set.launcher.greet(worker)
     try:
-        worker_set.launcher.load_submission(worker)
-        worker_set.take_device(worker)
+        worker = worker_set.fresh(environment=ENVIRONMENT)
         arguments, model = task.case.init_inputs(worker_set.launcher.seed), task.case.model(worker_set.launcher.seed, worker_set.device)
         worker_set.launcher.construct(worker, arguments, model, call_s)
         oracle, strict = Oracle(model, task.case.rows_independent), task.job.strict_inputs
@@ -54,6 +51,7 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
         pass  # as in the first run; the launch records show the place
+    worker = worker_set.newest
     worker.end()
     if worker.launches is None:
         return None

@@ -161,10 +161,7 @@ class PostChecks:
         try:
             with task.times.spending("reload"):
                 worker_set.make_room()
-                worker = worker_set.start("ablation", "reload")
-            with worker.entering("load", "reload"):
-                worker_set.launcher.load_watched(worker)
-                worker_set.take_device(worker)
+                worker = worker_set.fresh("ablation", worker_set.launcher.load_watched)
             with worker.entering("construct", "ablation"):
                 worker_set.launcher.construct(worker, reference.arguments, reference.model)
             with worker.entering("rounds", "ablation"):
@@ -182,18 +179,17 @@ class PostChecks:
         worker_set, load_s = self._worker_set, self._task.times.seconds["load"]
         stays = worker_set.has_spare and load_s <= limits.SHORT_LOAD_S
         while True:
-            with self._task.times.spending("reload"):
-                worker_set.make_room(stays=stays)
-                worker_set.share_device()
-                worker = worker_set.start("ablation", "reload")
+            load = functools.partial(
+                worker_set.launcher.load_without_kernels, deadline_s=max(limits.RELOAD_S, limits.AGAIN_FACTOR * load_s) if stays else None
+            )
             try:
-                with worker.entering("load", "reload"):
-                    worker_set.launcher.load_without_kernels(worker, max(limits.RELOAD_S, limits.AGAIN_FACTOR * load_s) if stays else None)
-                    worker_set.take_device(worker)
-                return worker, None
+                with self._task.times.spending("reload"):
+                    worker_set.make_room(stays=stays)
+                    worker_set.share_device()
+                    return worker_set.fresh("ablation", load), None
             except (WorkerError, ProtocolError, NeedsDeviceError) as error:
-                if not (stays and ran_late(worker)):
-                    return worker, error
+                if not (stays and ran_late(worker_set.newest)):
+                    return worker_set.newest, error
                 log.info("loaded again without its kernels: loading was slower than the first time")
                 stays = False
 
@@ -283,12 +279,9 @@ class PostChecks:
 
     def _start_for_shapes(self) -> WorkerClient:
         """A worker that has loaded the submission, or failed to."""
-        worker = self._worker_set.start("shapes")
         with contextlib.suppress(WorkerError):
-            with worker.entering("load", "shapes"):
-                self._worker_set.launcher.load_submission(worker)
-            self._worker_set.take_device(worker)
-        return worker
+            self._worker_set.fresh("shapes")
+        return self._worker_set.newest
 
     def _ask_in(self, worker: WorkerClient, shape: Shape) -> ShapeEvidence:
         if worker.failure:

@@ -155,12 +155,13 @@ class Stages:
         """The reference's model, on the CPU: random parameters of a large one take seconds."""
 
         def prepare() -> None:
+            worker_set.prepare_baseline()
             drawn.append(task.case.drawn_model(worker_set.launcher.seed))
             if task.job.shapes != "own":
                 with contextlib.suppress(Exception):  # no verdict depends on them here
                     list(other_shapes(task.problem, task.case.name))  # found once per process
 
-        candidate = worker_set.reach_device(worker_set.load_candidate(), prepare)
+        candidate = worker_set.load_candidate(prepare)
         worker_set.prepare_baseline()
         worker_set.prepare_spare()
         with task.times.spending("construct"):
@@ -189,7 +190,7 @@ class Stages:
         try:
             timing_retries = self._time(candidate, reference)
         except NotSlowError:
-            candidate = self._start_again(candidate)
+            candidate = self._start_again()
             if not self._pass_rounds(candidate, reference):
                 return False
             timing_retries = self._time(candidate, reference)
@@ -210,19 +211,14 @@ class Stages:
             retries.run(candidate, baseline)
         return retries
 
-    def _start_again(self, candidate: WorkerClient) -> WorkerClient:
+    def _start_again(self) -> WorkerClient:
         """A fresh worker in place of the candidate's, which gets all calls even if it is slow."""
         worker_set = self._worker_set
         log.info("judged again with all calls: it was slow in its first round, but is not any more")
         self._hurries = self._is_slow = False
         self._evidence_builder.rounds = []
         worker_set.make_room(stays=True)
-        fresh = worker_set.candidate = worker_set.fork()
-        worker_set.launcher.greet(fresh)
-        worker_set.launcher.load_submission(fresh)
-        worker_set.take_device(fresh)
-        fresh.builds = candidate.builds  # the new ones came from the cache
-        return fresh
+        return worker_set.fresh(replaces=True)
 
     def _check_right(self, post_checks: PostChecks) -> None:
         """Run the checks after rounds and timing. Without a timing, only those that may change the verdict."""
@@ -261,19 +257,14 @@ class Stages:
         failed.end()
         worker_set.lock.acquire_alone()
         worker_set.launcher.source, evidence_builder.rounds = "drawn", []
-        worker = worker_set.fork()
-        worker_set.candidate = worker
         try:
-            worker_set.launcher.greet(worker)
-            worker_set.launcher.load_submission(worker)
-            worker_set.take_device(worker)
-            worker.builds = failed.builds  # the new ones came from the cache
+            worker = worker_set.fresh(replaces=True)
             if self._pass_rounds(worker, reference):
                 return worker, True
         except (WorkerError, ProtocolError):
-            if worker.broke_out:
+            if worker_set.newest.broke_out:
                 raise
-        worker.end()
+        worker_set.newest.end()
         worker_set.launcher.source, worker_set.candidate, evidence_builder.rounds = "copied", failed, rounds
         evidence_builder.note(parameters=before.parameters)
         return failed, False

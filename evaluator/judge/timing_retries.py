@@ -282,22 +282,13 @@ class TimingRetries:
         worker_set = self._worker_set
         worker_set.close_baseline()  # its process may be why the first timing is doubtful
         worker_set.make_room()
-        worker = worker_set.fork()
-        before = worker_set.candidate if takes_over else None
-        if before is not None:
-            worker_set.candidate = worker
-            worker.stage = before.stage
-        worker_set.launcher.greet(worker)
-        worker_set.launcher.load_submission(worker)
-        worker_set.take_device(worker)
-        if before is not None:
-            worker.stage, worker.builds = before.stage, before.builds  # the new ones came from the cache
+        worker = worker_set.fresh(replaces=takes_over)
         worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
         return self._time("second timing", worker, worker_set.start_baseline())
 
     def _hold_against(self, error: Exception) -> None:
         """Note a break of the protocol or out of the sandbox: it counts in both timings."""
-        first, second = self._worker_set.candidate, self._worker_set.workers[-1]
+        first, second = self._worker_set.candidate, self._worker_set.newest
         if first is None or second is first:
             return  # there was none
         if isinstance(error, ProtocolError):

@@ -101,54 +101,72 @@ class WorkerSet(PreparedWorkers):
         self._task.report(name)
         return worker.entering(name)
 
-    def start(self, stage: str, spent: str = "") -> WorkerClient:
-        """A worker for the submission: the spare one, if there is one. Its time counts as `stage`, or as `spent`."""
-        self._task.report(stage)
-        worker = self._take_spare() if stage != "start" else None
-        if worker is not None:
-            worker.stage = stage
-            self.workers.append(worker)
-            return worker
-        worker = self.fork()
-        with worker.entering(stage, spent):
+    def start(self, check: str = "", environment: Mapping[str, str] | None = None) -> WorkerClient:
+        """A worker for the submission that has received nothing of it. A `check` after the verdict gets the spare one, if there is one."""
+        if check:
+            self._task.report(check)
+        worker = self._take_spare() if check else None
+        is_new = worker is None
+        worker = worker or self.launcher.fork(environment, self._task.report)
+        self.workers.append(worker)
+        if is_new:
             self.launcher.greet(worker)
         return worker
 
-    def fork(self, environment: Mapping[str, str] | None = None) -> WorkerClient:
-        """Fork a worker for the submission, without waiting for it."""
-        worker = self.launcher.fork(environment, self._task.report)
-        self.workers.append(worker)
-        return worker
-
-    def load_candidate(self) -> WorkerClient:
-        """A worker that has loaded the submission. Meanwhile others may have the device, and all of its memory."""
-        candidate = self._start_candidate()
-        try:
-            self._load_submission(candidate)
-        except WorkerError:
-            if not ran_short(candidate):
-                raise
-            return self._load_alone(candidate)
-        return candidate
-
-    def reach_device(self, candidate: WorkerClient, meanwhile: Callable[[], None]) -> WorkerClient:
-        """The worker that has the device: this one, or a new one if this one found no memory on it.
+    def load_candidate(self, meanwhile: Callable[[], None] = lambda: None) -> WorkerClient:
+        """The candidate: a worker that has loaded the submission, and has the device. While it loads, others may have the device and all of
+        its memory: if it finds none, another worker loads alone.
 
         On a GPU `meanwhile` is called while another submission may have the device.
         """
-
-        def prepare() -> None:
-            self.prepare_baseline()
-            meanwhile()
-
         try:
-            self.take_device(candidate, prepare)
+            return self._load_candidate(meanwhile)
         except WorkerError:
-            if not ran_short(candidate):
+            failed = self.newest
+            if not ran_short(failed):
                 raise
-            candidate = self._load_alone(candidate)
-            self.take_device(candidate)
+        log.info("loaded again with exclusive use of the device: %s", failed.failure)
+        failed.end()
+        with self._task.times.spending("wait"):
+            self.lock.acquire_alone()
+        return self._load_candidate(meanwhile)
+
+    def _load_candidate(self, meanwhile: Callable[[], None]) -> WorkerClient:
+        self._task.report("start")
+        with self._task.times.spending("start"):
+            candidate = self.candidate = self.start()
+        with self.stage(candidate, "load"):
+            self.launcher.load_submission(candidate)
+        self.take_device(candidate, meanwhile)
         return candidate
+
+    def fresh(
+        self,
+        check: str = "",
+        load: Callable[[WorkerClient], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        replaces: bool = False,
+    ) -> WorkerClient:
+        """A fresh worker that has loaded the submission, by `load` if given, and has the device. The time counts as the current stage.
+
+        check: see `start`. replaces: it becomes the candidate. Raises WorkerError, NeedsDeviceError; then `newest` is the worker.
+        """
+        before = self.candidate if replaces else None
+        worker = self.start(check, environment)
+        if before is not None:
+            self.candidate = worker
+        worker.stage = "load"
+        (load or self.launcher.load_submission)(worker)
+        self.take_device(worker)
+        if before is not None:
+            worker.stage, worker.builds = before.stage, before.builds  # the new ones came from the cache
+        return worker
+
+    @property
+    def newest(self) -> WorkerClient:
+        """The submission's worker that was started last."""
+        return self.workers[-1]
 
     def take_device(self, worker: WorkerClient, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Wait for the device. A few of the judges that wait for a GPU start CUDA meanwhile, and call `meanwhile`.
@@ -182,21 +200,3 @@ class WorkerSet(PreparedWorkers):
     def _warm(self) -> None:
         context = self._task.context
         warm(self._task.problem, context.device, context.warmed)
-
-    def _load_alone(self, failed: WorkerClient) -> WorkerClient:
-        """Replace a worker that found no memory by another one, which loads the submission with exclusive use of the device."""
-        log.info("loaded again with exclusive use of the device: %s", failed.failure)
-        failed.end()
-        candidate = self._start_candidate()
-        with candidate.entering("wait"):
-            self.lock.acquire_alone()
-        self._load_submission(candidate)
-        return candidate
-
-    def _start_candidate(self) -> WorkerClient:
-        self.candidate = self.start("start")
-        return self.candidate
-
-    def _load_submission(self, candidate: WorkerClient) -> None:
-        with self.stage(candidate, "load"):
-            self.launcher.load_submission(candidate)

@@ -101,7 +101,9 @@ class WorkloadRuns:
                 if not may_fail or candidate.broke_out or not candidate.failure:
                     raise
                 self._unsolved[case.name] = self._evidence(case, right=False, message=candidate.failure)
-                candidate = self._replace(candidate)
+                log.info("loaded again for the next workload: %s", candidate.failure)
+                candidate.end()
+                candidate = self._worker_set.fresh(replaces=True)
                 continue
             if not last.passed and not may_fail:
                 self._evidence_builder.rounds.append(last)
@@ -179,18 +181,6 @@ class WorkloadRuns:
             self._worker_set.launcher.construct_workload(baseline, case, reference.arguments, reference.model, is_baseline=True)
         except WorkerError as error:
             raise BaselineFailedError(f"the baseline's worker failed in {case.name!r}: {baseline.failure}") from error
-
-    def _replace(self, failed: WorkerClient) -> WorkerClient:
-        """A fresh worker that has loaded the submission, in place of one that ended in a workload."""
-        worker_set = self._worker_set
-        log.info("loaded again for the next workload: %s", failed.failure)
-        failed.end()
-        fresh = worker_set.candidate = worker_set.fork()
-        worker_set.launcher.greet(fresh)
-        worker_set.launcher.load_submission(fresh)
-        worker_set.take_device(fresh)
-        fresh.stage, fresh.builds = failed.stage, failed.builds  # the new ones came from the cache
-        return fresh
 
     def _floor(self, timed: _Timed, runtime_ms: float) -> FloorEvidence | None:
         worker_set, context = self._worker_set, self._task.context

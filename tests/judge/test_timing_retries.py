@@ -164,8 +164,7 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
 ) -> None:
     def second_timing(timing_retries: TimingRetries) -> None:
         worker_set = timing_retries._worker_set
-        worker = worker_set.fork()
-        worker_set.launcher.greet(worker)
+        worker = worker_set.start()
         if error:
             raise error
         worker_set.launcher._load(worker, TRACING, "ModelNew", threads=1)

@@ -62,7 +62,7 @@ def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_devic
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr("evaluator.judge.worker_set.warm", warm)
-    worker = worker_set.load_candidate()
+    worker = worker_set.start()
     worker_set.device = torch.device("cuda")
     worker_set.take_device(worker)
     assert held == [False, True]
