@@ -4,21 +4,25 @@ In the first run launches return before their kernels run, so a fault shows at a
 kernel or none.
 """
 
+import logging
 from collections.abc import Sequence
 
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge import limits
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
+STAGE = "second_run"
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
+
+log = logging.getLogger(__name__)
 
 
 def deadline_s(evidence: Evidence, timeout_s: float) -> float:
@@ -28,34 +32,34 @@ def deadline_s(evidence: Evidence, timeout_s: float) -> float:
     return min(timeout_s, limits.SECOND_S + limits.AGAIN_FACTOR * max(took_s - hung_s, 0.0))
 
 
-def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:
-    """Whether a second run could name a kernel: the device broke or a call did not end, and the submission's own kernels ran."""
+def applies(_: object, verdict: Verdict, evidence: Evidence) -> bool:
+    """Implements `Tool.applies`. A kernel can be named if the device broke or a call did not end, and the submission's own kernels ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
-    hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
-    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
+    hung = verdict.category is Category.TIMEOUT and evidence.stage in ("rounds", "construct")
+    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in evidence.launches)
 
 
-def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEvidence | None:
-    """End all workers, and run the submission again up to where it failed in `evidence`. Returns None if this names no kernel.
+def run(task: Task, worker_set: WorkerSet, evidence: Evidence) -> Evidence:
+    """Implements `Tool.run`: run the submission again, up to where it failed in `evidence`.
 
     Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
+    log.info("run again, to name the kernel that broke the device or did not end")
+    task.report("second run")
     worker_set.make_room()
     call_s = deadline_s(evidence, task.job.timeout_s)
     try:
         worker = worker_set.fresh(environment=ENVIRONMENT)
-        arguments, model = task.case.init_inputs(worker_set.launcher.seed), task.case.model(worker_set.launcher.seed, worker_set.device)
-        worker_set.launcher.construct(worker, arguments, model, call_s)
-        oracle, strict = Oracle(model, task.case.rows_independent), task.job.strict_inputs
-        rounds = Rounds(worker, task.case, oracle, worker_set.memory, call_s, strict_inputs=strict)
+        reference, strict = worker_set.reference_in(task.case), task.job.strict_inputs
+        worker_set.launcher.construct(worker, reference.arguments, reference.model, deadline_s=call_s)
+        rounds = Rounds(worker, task.case, reference.oracle, worker_set.memory, call_s, strict_inputs=strict)
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
         pass  # as in the first run; the launch records show the place
     worker = worker_set.newest
     worker.end()
-    if worker.launches is None:
-        return None
-    return culprit(worker.launches.read(), worker.exception, worker.exit is not None and worker.exit.deadline_s is not None)
+    fault = culprit(worker.launches.read(), worker.exception, ran_late(worker)) if worker.launches is not None else None
+    return evidence.model_copy(update={"fault": fault})
 
 
 def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:

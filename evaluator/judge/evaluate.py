@@ -6,8 +6,8 @@ from typing import Any
 
 from evaluator.diagnosis import Verdict
 from evaluator.job import Job, result_of
-from evaluator.judge.context import JudgeContext, ReportStage
-from evaluator.judge.stages import Stages
+from evaluator.judge.context import JudgeContext, ReportStage, Task
+from evaluator.judge.procedure import Procedure
 from evaluator.judge.timing.statistics.speedup import speedup_of
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
@@ -50,16 +50,16 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
         named |= {"case": job.case or problem.default_case(context.device.kind), "problem_sha256": problem.sha256}
         named |= {"precision": problem.precision, "protocol": alternative(job.protocol)}
         workloads = problem.workloads() if named["case"] == ALL_CASES else ()
-        stages = Stages(context, job, problem, problem.instance(named["case"]), report, workloads)
+        procedure = Procedure(Task(context, job, problem, problem.instance(named["case"]), report, workloads))
         try:
-            verdict = stages.run()
-            if stages.profile_is_due:
+            verdict = procedure.run()
+            if procedure.profile_is_due:
                 unprofiled = {"profile": ProfileEvidence(remark="it was interrupted")}
-                settle(made(verdict, stages.evidence.model_copy(update=unprofiled)))
-                stages.profile()
+                settle(made(verdict, procedure.evidence.model_copy(update=unprofiled)))
+                procedure.profile()
         finally:
-            stages.close()
-        evidence = stages.evidence
+            procedure.close()
+        evidence = procedure.evidence
     except ProblemError as error:
         verdict = Verdict(Category.PROBLEM_ERROR, str(error))
     return made(verdict, evidence)

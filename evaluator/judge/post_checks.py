@@ -11,26 +11,22 @@ import functools
 import logging
 import math
 import time
-from typing import Any
 
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.judge import limits
-from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import is_empty
-from evaluator.judge.correctness.reference import Oracle, Reference, ReferenceFailedError
+from evaluator.judge.correctness.reference import ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
-from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.integrity.own_work import bound_by_time, measure_own_work
 from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.problem_check.check_lookup import effortless_answers
-from evaluator.judge.roofline.minimum_time import find_minimum_time
 from evaluator.judge.roofline.peaks import cache_bytes
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
-from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.session import Session
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
@@ -51,8 +47,9 @@ log = logging.getLogger(__name__)
 class PostChecks:
     """Runs the checks on one submission, and notes their evidence."""
 
-    def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference) -> None:
-        self._task, self._worker_set, self._evidence_builder, self._reference = task, worker_set, evidence_builder, reference
+    def __init__(self, session: Session) -> None:
+        self._session, self._task, self._worker_set = session, session.task, session.worker_set
+        self._evidence_builder, self._reference = session.evidence_builder, session.reference
         self._restored: WorkerClient | None = None
         """The worker of the ablation check, which launches the submission's own kernels again."""
 
@@ -66,14 +63,11 @@ class PostChecks:
             self._evidence_builder.note(light=find_speed_of_light(*asked))
         except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict depends on it
             log.warning("the speed-of-light time of %s is not known: %s", self._task.job.problem, error)
-        try:
-            self._evidence_builder.note(floor=find_minimum_time(*asked, timing.runtime_ms))
-        except RuntimeError as error:  # no memory, or a failed measurement: then nothing contradicts the time
-            log.warning("could not find the floor of %s: %s", self._task.job.problem, error)
+        self._evidence_builder.note(floor=self._session.floor(self._task.case, self._reference, timing.runtime_ms))
 
-    def check_problem(self, form: Any) -> None:
-        """Note whether the problem accepts answers that take no work: any, if its output, of this form, has no values."""
-        if is_empty(form):
+    def check_problem(self) -> None:
+        """Note whether the problem accepts answers that take no work: any, if its output has no values."""
+        if is_empty(self._session.form):
             self._evidence_builder.note(trivial=("any answer",))
             return
         try:
@@ -124,9 +118,8 @@ class PostChecks:
                 if failure is not None:
                     break
             with self._task.times.spending("ablation"):
-                model = case.model(worker_set.launcher.seed, memory.device)
-                reference = Reference(model, case.init_inputs(worker_set.launcher.seed), Oracle(model, case.rows_independent))
-                prepare = functools.partial(worker_set.launcher.construct_workload, worker, case, reference.arguments, model)
+                reference = worker_set.reference_in(case)
+                prepare = functools.partial(worker_set.launcher.construct, worker, reference.arguments, reference.model, case)
                 asked = (worker, case, reference.oracle, memory, self._call_s)
                 found = ablate(worker, prepare, functools.partial(answer_without, *asked, strict_inputs=strict))
             if observed:
@@ -161,7 +154,7 @@ class PostChecks:
         try:
             with task.times.spending("reload"):
                 worker_set.make_room()
-                worker = worker_set.fresh("ablation", worker_set.launcher.load_watched)
+                worker = worker_set.fresh("ablation", functools.partial(worker_set.launcher.load_submission, watch=True))
             with worker.entering("construct", "ablation"):
                 worker_set.launcher.construct(worker, reference.arguments, reference.model)
             with worker.entering("rounds", "ablation"):
@@ -179,9 +172,8 @@ class PostChecks:
         worker_set, load_s = self._worker_set, self._task.times.seconds["load"]
         stays = worker_set.has_spare and load_s <= limits.SHORT_LOAD_S
         while True:
-            load = functools.partial(
-                worker_set.launcher.load_without_kernels, deadline_s=max(limits.RELOAD_S, limits.AGAIN_FACTOR * load_s) if stays else None
-            )
+            deadline_s = max(limits.RELOAD_S, limits.AGAIN_FACTOR * load_s) if stays else limits.LOAD_S
+            load = functools.partial(worker_set.launcher.load_submission, deadline_s=deadline_s, ablate=True)
             try:
                 with self._task.times.spending("reload"):
                     worker_set.make_room(stays=stays)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.context import ReportStage, Task
-from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
@@ -18,6 +18,7 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.log import waiting
+from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import SandboxUnavailable
 
 SPARE_S = 2.0
@@ -47,6 +48,11 @@ class PreparedWorkers:
         self._spare: Future[WorkerClient] | None = None
         """A worker that has started CUDA, and received nothing of the submission."""
         self._is_dismissed = False
+
+    def reference_in(self, case: ProblemCase, drawn: torch.nn.Module | None = None) -> Reference:
+        """The reference in a case. drawn: its model, if there is one on the CPU. Raises ProblemError."""
+        model = drawn.to(self.device) if drawn is not None else case.model(self.launcher.seed, self.device)
+        return Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
 
     def dismiss(self) -> None:
         """Begin to end workers that are not needed, even while they start: the baseline's if it still loads or is not kept."""

@@ -1,4 +1,4 @@
-"""Tools that examine a submission after its verdict. Each is a package outside of the core, imported when it is asked for."""
+"""Tools that examine a submission after its verdict. Most are packages outside of the core, imported when they are asked for."""
 
 from importlib import import_module
 from typing import Literal, Protocol, cast
@@ -10,7 +10,7 @@ from evaluator.results.evidence import Evidence
 
 
 class Tool(Protocol):
-    """The module `runs` of such a package."""
+    """The module `runs` of such a package, or a module of the judge."""
 
     @property
     def STAGE(self) -> str:  # noqa: N802

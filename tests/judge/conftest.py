@@ -23,9 +23,9 @@ from evaluator.job import Job
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
+from evaluator.judge.session import Session
 from evaluator.judge.timing import effort
 from evaluator.judge.timing.cpu import judge_place
-from evaluator.judge.timing_retries import TimingRetries
 from evaluator.machine.devices import Device, choose, cpu
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.result import Result
@@ -51,7 +51,7 @@ def brief_timing(*, repeats: bool) -> Iterator[None]:
         for place, others in BRIEF:
             stack.enter_context(mock.patch.multiple(place, **others))
         if not repeats:
-            stack.enter_context(mock.patch.object(TimingRetries, "_is_disturbed", False))
+            stack.enter_context(mock.patch.object(Session, "is_disturbed", False))
         yield
 
 

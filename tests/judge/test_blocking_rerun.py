@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge import limits
-from evaluator.judge.blocking_rerun import culprit, deadline_s, is_wanted
+from evaluator.judge.blocking_rerun import applies, culprit, deadline_s
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
 
@@ -56,7 +56,7 @@ def test_a_second_run_that_ends_otherwise_names_nobody(exception: ExceptionEvide
     ],
 )
 def test_when_a_second_run_is_wanted(category: Category, stage: str, own: bool, wanted: bool) -> None:
-    assert is_wanted(Verdict(category, ""), (launch("k", 0, 0, own=own),), stage) is wanted
+    assert applies(None, Verdict(category, ""), Evidence(launches=(launch("k", 0, 0, own=own),), stage=stage)) is wanted
 
 
 def test_what_hung_in_the_first_run_gives_the_second_no_time() -> None:

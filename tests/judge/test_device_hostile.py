@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.context import JudgeContext
-from evaluator.judge.stages import Stages
+from evaluator.judge.context import JudgeContext, Task
+from evaluator.judge.procedure import Procedure
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
@@ -120,7 +120,7 @@ def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_
     case = remembering(
         problem.instance("small"), lambda arguments: drawn.extend((tensor, tensor.cpu()) for _, tensor in tensors_of(arguments))
     )
-    attempt = Stages(gpu_context, make_job(SPRAYING[where], PROBLEM, 60.0), problem, case, lambda _: None)
+    attempt = Procedure(Task(gpu_context, make_job(SPRAYING[where], PROBLEM, 60.0), problem, case, lambda _: None))
     try:
         verdict = attempt.run()
     finally:

@@ -35,7 +35,7 @@ class AblationFailedError(Exception):
     """The worker failed because of the machine, not the submission."""
 
 
-def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
+def ablate(worker: WorkerClient, prepare: Callable[[], object], answer: Callable[[], Judgement]) -> AblationEvidence:
     """Have `worker` load the submission and construct its model (`prepare`), and judge its `answer`.
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.

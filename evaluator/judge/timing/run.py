@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge import limits
+from evaluator.judge.again import Again, Reason
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.asked_again import ask_again
@@ -38,18 +39,6 @@ from evaluator.results.evidence import TimingEvidence
 _random = secrets.SystemRandom()
 
 log = logging.getLogger(__name__)
-
-
-class UnfitProtocolError(Exception):
-    """The requested protocol can't time this candidate or this baseline. This decides no verdict."""
-
-
-class NotSlowError(Exception):
-    """The candidate was very slow in the rounds, and so got few calls, but is not slow in the timing. This decides no verdict."""
-
-
-class UnevenError(Exception):
-    """The candidate had a launch lead, but its calls can't be held behind the gate: only the judge's clock includes its host's time."""
 
 
 @dataclass(frozen=True)
@@ -84,31 +73,26 @@ class TimingRun:
         self._beside: _Beside | None = None
         """Set after candidate and baselines were timed in turns."""
 
-    def run(self) -> TimingEvidence:
-        """Warm up, time all in turns, then the baselines alone. Raises as `time_in_turns` and `time_alone`."""
-        self.time_in_turns()
-        with self._spending("end of candidate"):
-            self._interleaver.candidate.worker.end()
-        return self.time_alone()
-
     def time_in_turns(self) -> None:
         """Warm up, then time candidate and baselines in turns until there are enough calls.
 
-        Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, UnevenError, NotSlowError, WorkerError, ProtocolError,
-        ProblemError, ReferenceFailedError.
+        Raises Again, WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         try:
             with self._place.kept():
                 self._beside = self._time_in_turns()
         except UnrecordableError as error:
-            raise UnfitProtocolError(str(error)) from error
+            raise self._unfit(str(error)) from error
         except WrongAnswerError as error:
             if self._options.protocol.replays:
                 # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
-                raise UnfitProtocolError(f"a graph replay gives another output: {error}") from error
+                raise self._unfit(f"a graph replay gives another output: {error}") from error
             if not self._options.is_slow:
                 self._ask_again(error)
             raise
+
+    def _unfit(self, why: str) -> Again:
+        return Again(Reason.UNFIT_PROTOCOL, f"{self._options.protocol.name}: {why}")
 
     def _ask_again(self, error: WrongAnswerError) -> None:
         """Complete the evidence of a wrong output. If that fails, the output stays wrong. Raises the error of a worker that broke out."""
@@ -134,7 +118,7 @@ class TimingRun:
         stop = self._run_blocks()
         elsewhere_ms = candidate.elsewhere_ms() - before_ms
         if self._options.is_slow and not self._is_still_slow():
-            raise NotSlowError
+            raise Again(Reason.NOT_SLOW)
         with self._spending("reveals"):
             self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)
@@ -223,12 +207,12 @@ class TimingRun:
             warm_blocks(interleaver)
 
     def _run_gated(self, gated_calls: GatedCalls) -> None:
-        """Raises UnevenError, and the errors of gated calls."""
+        """Raises Again, and the errors of gated calls."""
         candidate = self._interleaver.candidate
         self._interleaver.forget_arguments()  # bursts make their own
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:
-            raise UnevenError
+            raise Again(Reason.UNEVEN)
         gated_calls.time_kernels(candidate)
 
     def _is_still_slow(self) -> bool:

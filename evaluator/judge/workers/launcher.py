@@ -89,45 +89,46 @@ class Launcher:
         """Have it start CUDA. Raises WorkerError."""
         worker.request("start", limits.START_S, device=self._task.context.device.torch_device)
 
-    def load_submission(self, worker: WorkerClient) -> None:
-        """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
-        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
+    def load_submission(
+        self, worker: WorkerClient, deadline_s: float = limits.LOAD_S, *, ablate: bool = False, watch: bool = False
+    ) -> None:
+        """Have it load the submission. Raises WorkerError, NeedsDeviceError.
 
-    def load_without_kernels(self, worker: WorkerClient, deadline_s: float | None = None) -> None:
-        """Have it load the submission, so that its own kernels are skipped. Raises WorkerError, NeedsDeviceError."""
-        # One thread also on the CPU: the worker calls extensions in a fork, and a fork has only one of several threads.
+        ablate: its own kernels are skipped. watch: their contribution can be measured.
+        """
         job = self._task.job
-        self._load(worker, job.code, "ModelNew", first_line=job.first_line, threads=1, ablate=True, deadline_s=deadline_s)
-
-    def load_watched(self, worker: WorkerClient) -> None:
-        """Have it load the submission, so that it can measure its own kernels' contribution. Raises WorkerError, NeedsDeviceError."""
-        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, watch=True)
+        # One thread also on the CPU: such a worker calls extensions in a fork, and a fork has only one of several threads.
+        first_line, threads = job.first_line, 1 if ablate or watch else self._threads
+        self._load(worker, job.code, "ModelNew", first_line=first_line, threads=threads, ablate=ablate, watch=watch, deadline_s=deadline_s)
 
     def load_reference(self, worker: WorkerClient, case: ProblemCase | None = None) -> None:
         """Have it load the problem's own model, with the constants of `case`, by default the task's. Raises WorkerError."""
         constants = (case or self._task.case).constants
         self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=constants)
 
-    def construct(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> Constructed:
-        """Have it construct its model with these arguments, its parameters from `source`. Raises WorkerError, ProtocolError."""
-        return construct(
-            worker, self._memory, arguments, model, self.seed, self._task.case, deadline_s or limits.LOAD_S, source=self.source
-        )
+    def construct(
+        self,
+        worker: WorkerClient,
+        arguments: list[Any],
+        model: torch.nn.Module,
+        case: ProblemCase | None = None,
+        deadline_s: float = limits.LOAD_S,
+    ) -> Constructed:
+        """Have it construct its model with these arguments in `case`, by default the task's, its parameters from `source`.
 
-    def construct_baseline(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, *, compiled: bool = False) -> None:
+        Raises WorkerError, ProtocolError.
+        """
+        return construct(worker, self._memory, arguments, model, self.seed, case or self._task.case, deadline_s, source=self.source)
+
+    def construct_baseline(
+        self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, case: ProblemCase | None = None, *, compiled: bool = False
+    ) -> None:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
-        construct(worker, self._memory, arguments, model, self.seed, self._task.case, limits.LOAD_S, compiled=compiled)
+        construct(worker, self._memory, arguments, model, self.seed, case or self._task.case, limits.LOAD_S, compiled=compiled)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """Have it construct its model for another shape. Raises WorkerError."""
         construct(worker, self._memory, arguments, model, seed, shape.case, limits.LOAD_S, source=self.source)
-
-    def construct_workload(
-        self, worker: WorkerClient, case: ProblemCase, arguments: list[Any], model: torch.nn.Module, *, is_baseline: bool = False
-    ) -> None:
-        """Have the submission's worker, or the baseline's, construct its model for another case. Raises WorkerError, ProtocolError."""
-        source: ParameterSource = "copied" if is_baseline else self.source
-        construct(worker, self._memory, arguments, model, self.seed, case, limits.LOAD_S, source=source)
 
     @property
     def _threads(self) -> int:
@@ -144,12 +145,12 @@ class Launcher:
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
         watch: bool = False,
-        deadline_s: float | None = None,
+        deadline_s: float = limits.LOAD_S,
     ) -> None:
         worker.first_line = first_line
         worker.load(
             source,
-            deadline_s or limits.LOAD_S,
+            deadline_s,
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,

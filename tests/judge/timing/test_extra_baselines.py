@@ -40,7 +40,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[WorkerClient], obj
         breaks(worker)
 
     monkeypatch.setattr(Launcher, "construct_baseline", uncompiled)
-    monkeypatch.setattr("evaluator.judge.timing_retries.call_once", call_and_break)
+    monkeypatch.setattr("evaluator.judge.case_timings.call_once", call_and_break)
 
 
 @pytest.mark.parametrize("stage", ["at the beginning", "while it is timed"])

@@ -23,7 +23,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
 
     Each call comes after one with other inputs at the same addresses: of these, few values differ where the problem allows that. Free
     memory is filled before, as in the rounds: an output that is written late can't be there already.
-    Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError, OverflowedError.
+    Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError, Again.
     """
     candidate, draw = interleaver.candidate, error.draw
 

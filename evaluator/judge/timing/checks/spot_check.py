@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
 from evaluator.judge import limits
+from evaluator.judge.again import Again, Reason
 from evaluator.judge.correctness.check import Judgement, is_near_reference, judge_values, learn, why_undecided
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
@@ -42,11 +43,6 @@ class WrongAnswerError(Exception):
         super().__init__(message)
         self.draw = draw
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category)
-
-
-class OverflowedError(Exception):
-    """An output of a timed call overflowed because a few values are large, although the rounds' did not. That is not wrong, but such a call
-    may have done no work: only a timing without such values counts."""
 
 
 class SpotCheck:
@@ -238,7 +234,7 @@ class SpotCheck:
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, draw)
 
     def _decide(self, judged: Judgement, taken: Taken, draw: Draw) -> None:
-        """Raises WrongAnswerError if an answer is wrong, and OverflowedError.
+        """Raises WrongAnswerError if an answer is wrong, and Again.
 
         Where only gross errors are wrong, an answer decides as in the rounds: it is left out where the reference has no accurate output, or
         a formula of the submission overflows; and its arithmetic must not be narrower than in the rounds.
@@ -257,10 +253,10 @@ class SpotCheck:
             raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, draw)
 
     def _look_closely(self, judged: Judgement, draw: Draw) -> None:
-        """Look for less work in a right answer, where only gross errors are wrong. Raises OverflowedError, or WrongAnswerError if the
+        """Look for less work in a right answer, where only gross errors are wrong. Raises Again, or WrongAnswerError if the
         arithmetic is narrower than in the rounds."""
         if self._outliers is None and judged.overflows:
-            raise OverflowedError
+            raise Again(Reason.OVERFLOW)
         narrow = next(filter(is_narrow, judged.figures), None)
         if narrow is not None and judged.informative and not self._is_narrow:
             message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"

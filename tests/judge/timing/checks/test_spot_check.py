@@ -19,10 +19,8 @@ from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.spot_check import SpotCheck
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
-from evaluator.judge.timing_retries import TimingRetries
 from evaluator.results.category import Category
 from evaluator.results.distributions import ROWS, Rule
-from evaluator.results.evidence import TimingEvidence
 from tests.corpus import corpus
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX, forward
@@ -187,20 +185,13 @@ LARGE = "self.calls = getattr(self, 'calls', 0) + 1\nlarge = self.calls > 20 and
 
 
 def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outliers_counts(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch
+    judge: Judge, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Otherwise the calls with outliers would need no work."""
-    again: list[str] = []
-    time_again = TimingRetries._time_again
-
-    def noted(self: TimingRetries, without: str) -> TimingEvidence:
-        again.append(without)
-        return time_again(self, without)
-
-    monkeypatch.setattr(TimingRetries, "_time_again", noted)
+    caplog.set_level("INFO", "evaluator.judge.attempts")
     result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * (float('nan') if large else 1.0)"), problem_text=DRAWN_SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert again == ["outliers"]
+    assert caplog.messages == ["timed again without outliers: an output overflows because of them"]
 
 
 @pytest.mark.parametrize(

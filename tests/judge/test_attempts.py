@@ -1,4 +1,4 @@
-"""A timing on a disturbed device, and its repetition."""
+"""Timings that are made again, and which of two counts."""
 
 import itertools
 import os
@@ -14,25 +14,28 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.context import JudgeContext
+from evaluator.judge.again import Again, Reason
+from evaluator.judge.attempts import RERUNS, Attempts, Rerun, Step
+from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.cpu_affinity import judge_core
 from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
 from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
+from evaluator.judge.session import Session
 from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.checks.spot_check import WrongAnswerError
 from evaluator.judge.timing.host_blank import Blank
-from evaluator.judge.timing.run import UnevenError
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
-from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.workers.client import WorkerError
 from evaluator.machine.devices import Device
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.worker.protocol import ProtocolError
-from tests.judge.conftest import Judge
+from tests.judge.conftest import Judge, make_job
 from tests.judge.device.test_cpu_affinity import LAST
 from tests.judge.sources import SOFTMAX
 from tests.judge.stand_in_nvml import UUID, StandIn
@@ -58,7 +61,7 @@ def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]
         made.append(GpuMonitor(Nvml.open(UUID, StandIn(reasons=lambda: mask)), lambda _: 0))
         return made[-1]
 
-    monkeypatch.setattr("evaluator.judge.timing_retries.watch_of", watch_of)
+    monkeypatch.setattr("evaluator.judge.case_timings.watch_of", watch_of)
     return made
 
 
@@ -78,25 +81,56 @@ class Timings:
         self.options: list[TimingOptions] = []
         """The options of each, one after the other."""
         self.runtimes_ms: list[float] = []
-        monkeypatch.setattr("evaluator.judge.timing_retries.TimingRun", self._made)
+        monkeypatch.setattr("evaluator.judge.case_timings.TimingRun", self._made)
 
-    def _made(self, participants: Participants, _: TimedCase, options: TimingOptions) -> Any:
-        return SimpleNamespace(run=partial(self._run, participants, options))
-
-    def _run(self, participants: Participants, options: TimingOptions) -> TimingEvidence:
+    def _made(self, participants: Participants, _: TimedCase, options: TimingOptions, __: None) -> Any:
         self.options.append(options)
-        options.look()
         found = next(self._found)
+        return SimpleNamespace(time_in_turns=partial(self._in_turns, participants, options, found), time_alone=partial(self._alone, found))
+
+    def _in_turns(self, participants: Participants, options: TimingOptions, found: Found) -> None:
+        options.look()
         if isinstance(found, WorkerError):
             participants.candidate.end()
             participants.candidate.request("ping", 10.0)
         if isinstance(found, Exception):
             raise found
+
+    def _alone(self, found: Found) -> TimingEvidence:
+        assert isinstance(found, float)
         candidate = SIDE.model_copy(update={"median_ms": float(len(self.options))})
         timing = TimingEvidence(clock="cuda_event", calls=30, gated=True, candidate=candidate, baseline=SIDE, protocol="cpu")
         timing = timing.model_copy(update={"unclaimed_ms": max(found, 0.0), "unflushed": 30 if found == ACCUSED else 0})
         self.runtimes_ms.append(timing.runtime_ms)
         return timing
+
+
+@pytest.mark.parametrize(
+    ("reason", "again"),
+    [(Reason.CROWDED, [Step.LOAD, Step.ROUNDS]), (Reason.NOT_SLOW, [Step.ROUNDS]), (Reason.UNEVEN, []), (Reason.OVERFLOW, [])],
+    ids=str,
+)
+def test_a_rerun_goes_back_to_its_step_once(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, reason: Reason, again: list[Step]
+) -> None:
+    problem, taken = load(SHIPPED / "softmax.py"), list[Step]()
+    session = Session(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+
+    def take(step: Step) -> bool:
+        taken.append(step)
+        if step is Step.TIMING:
+            raise Again(reason)
+        return True
+
+    monkeypatch.setattr(Attempts, "prepare", lambda *_: None)
+    try:
+        with pytest.raises(Again):
+            Attempts(session, {step: partial(take, step) for step in Step}).run()
+    finally:
+        session.worker_set.close()
+    assert taken == [Step.LOAD, Step.ROUNDS, Step.TIMING, *again, Step.TIMING]
+    assert set(RERUNS) == set(Reason)
+    assert all(getattr(session.attempt, name) == value for name, value in RERUNS[reason].change.items())
 
 
 @pytest.fixture
@@ -162,8 +196,8 @@ TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + SOFTMAX
 def test_what_breaks_out_in_the_second_timing_is_disqualified(
     repeating: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception | None, category: Category
 ) -> None:
-    def second_timing(timing_retries: TimingRetries) -> None:
-        worker_set = timing_retries._worker_set
+    def prepare(attempts: Attempts, _: Rerun) -> None:
+        worker_set = attempts._session.worker_set
         worker = worker_set.start()
         if error:
             raise error
@@ -171,7 +205,7 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
 
     watching(monkeypatch, HOT)
     Timings(monkeypatch, BORNE_OUT)
-    monkeypatch.setattr(TimingRetries, "_second_timing", second_timing)
+    monkeypatch.setattr(Attempts, "prepare", prepare)
     result = repeating()
     assert result.category is category, result.message
     assert result.runtime_ms is None and result.evidence.timing is None
@@ -218,7 +252,7 @@ def test_a_charged_timing_is_repeated_and_the_one_with_less_against_it_counts(
 def test_a_candidate_that_can_t_be_held_is_timed_anew_without_a_launch_lead(
     repeating: Judge, monkeypatch: pytest.MonkeyPatch, second: Found, category: Category
 ) -> None:
-    timings = Timings(monkeypatch, UnevenError(), second)
+    timings = Timings(monkeypatch, Again(Reason.UNEVEN), second)
     result = repeating()
     assert [options.launch_lead for options in timings.options] == [True, False]
     assert result.category is category, result.message

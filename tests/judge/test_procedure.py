@@ -10,8 +10,9 @@ import torch
 
 from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.failures import without_blame
 from evaluator.judge.integrity.worker_end import answer_at_end
-from evaluator.judge.stages import Stages
+from evaluator.judge.session import Session
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerError
 from evaluator.problem.catalogue import SHIPPED
@@ -27,17 +28,17 @@ def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_de
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     problem = load(SHIPPED / "softmax.py")
-    attempt = Stages(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
-    monkeypatch.setattr("evaluator.judge.stages.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
+    session = Session(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    monkeypatch.setattr("evaluator.judge.failures.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
     try:
-        attempt._worker_set.lock.acquire()
+        session.worker_set.lock.acquire()
         if not alone:
-            attempt._worker_set.lock.share()
-        verdict = attempt._without_blame(torch.OutOfMemoryError("CUDA out of memory"), "none left")
+            session.worker_set.lock.share()
+        verdict = without_blame(session, torch.OutOfMemoryError("CUDA out of memory"), "none left")
         assert (verdict is None) == alone
         assert verdict is None or verdict.category is Category.INFRASTRUCTURE_ERROR
     finally:
-        attempt.close()
+        session.worker_set.close()
 
 
 @pytest.fixture

@@ -1,0 +1,234 @@
+"""The timings of one submission in its case and in all other workloads, in the same two workers, on a device that is watched meanwhile.
+
+While the candidate lives, the judge constructs each workload, runs its rounds, and times it in turns with the baseline; in the end its
+case, whose rounds it has passed. After the candidate has ended, the baseline is timed alone in each. So no workload needs another worker
+or start of CUDA. Without a timing there are only rounds.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluator.diagnosis.rules.unranked_rules import narrow_round
+from evaluator.judge import limits
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
+from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.correctness.rounds import Rounds, has_overflowed
+from evaluator.judge.device.cuda_start_limit import no_cuda_starts
+from evaluator.judge.device.gpu_monitor import watch_of
+from evaluator.judge.device.memory_need import memory_need
+from evaluator.judge.session import Session
+from evaluator.judge.timing.effort import BRIEF
+from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
+from evaluator.judge.timing.run import TimingRun
+from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
+from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.problem.input_drawing import fresh_seed
+from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import OUTLIERS, RUNS
+from evaluator.results.evidence import ConditionsEvidence, RoundEvidence, TimingEvidence, WorkloadEvidence
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Judged:
+    """A case, and the submission's rounds in it."""
+
+    case: ProblemCase
+    reference: Reference
+    form: Any
+    """The form of the output (evaluator.judge.correctness.output_structure.form_of)."""
+    rounds: list[RoundEvidence]
+
+
+class CaseTimings:
+    """Rounds and timings in all cases of one task, by its session's attempt."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._attempt = session, session.attempt
+        self._task, self._worker_set, self._evidence_builder = session.task, session.worker_set, session.evidence_builder
+        self._memory, self._launcher = self._worker_set.memory, self._worker_set.launcher
+        shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.message}
+        self._shown = shown if self._attempt.outliers else shown - {OUTLIERS} | {RUNS}
+        """Distributions for which the rounds had a right answer."""
+        self._timed: list[tuple[_Judged, TimingRun]] = []
+        self._unsolved: dict[str, WorkloadEvidence] = {}
+
+    def pass_rounds(self, candidate: WorkerClient) -> bool:
+        """Check the submission in each other workload, and don't time it. Returns whether it is right. Raises as Rounds.run does."""
+        if self._in_each(candidate) is None:
+            return False
+        self._evidence_builder.note(unsolved=tuple(self._unsolved))
+        return True
+
+    def run(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence | None:
+        """Time the candidate, and note the states of the device meanwhile. None if it is wrong in a workload: the evidence has the round.
+
+        Raises Again, WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError,
+        SandboxUnavailable.
+        """
+        device = self._task.context.device
+        options = TimingOptions(self._session.protocol, launch_lead=self._attempt.launch_lead, is_slow=self._session.is_slow)
+        with self._task.times.spending("wait"):
+            self._worker_set.lock.acquire_alone()
+        quiet = no_cuda_starts(device.unique_id) if self._worker_set.device.type == "cuda" else nullcontext()
+        with ExtraBaselines(self._task.job.baselines) as further, quiet:
+            further.start(self._start_further)
+            participants, watch = Participants(candidate, baseline, further.workers), watch_of(device)
+            if watch is None:
+                timing = self._time(participants, replace(options, cores=self._task.context.cores))
+                if timing is not None:
+                    conditions = ConditionsEvidence(slow_requests=timing.has_slow_requests, crowded=timing.longest_wait)
+                    self._evidence_builder.note(conditions=conditions)
+            else:
+                try:
+                    pid = baseline.channel.peer_pid
+                    with watch.timing("second timing" if self._attempt.is_second else "timing", [] if pid is None else [pid]):
+                        timing = self._time(participants, replace(options, look=watch.look))
+                finally:
+                    self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
+                self._evidence_builder.note(conditions=watch.conditions())
+        if timing is None:
+            return None
+        failures = further.failures | timing.failed_baselines
+        return timing.model_copy(update={"fallback": self._attempt.fallback, "failed_baselines": failures})
+
+    def _start_further(self, kind: str) -> WorkerClient:
+        """A worker of the reference under torch.compile that has been called once. Raises WorkerError with the reason."""
+        launcher, memory, reference = self._launcher, self._memory, self._session.reference
+        worker = launcher.fork()
+        try:
+            launcher.greet(worker)
+            launcher.load_reference(worker)
+            launcher.construct_baseline(worker, reference.arguments, reference.model, compiled=kind == COMPILE)
+            call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), limits.COMPILE_S)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, WorkerError):
+                raise WorkerError(worker.failure) from error
+            raise
+        return worker
+
+    def _time(self, participants: Participants, options: TimingOptions) -> TimingEvidence | None:
+        """The timing in each workload, or in contested ones only, and then in the case itself. None if it is wrong in a workload."""
+        baseline, brief = participants.baseline, replace(options, effort=BRIEF)
+        first = self._evidence_builder.evidence.timing if self._attempt.only_contested else None
+        only = first.contested_workloads if first is not None else ()
+
+        def time_workload(judged: _Judged, worker: WorkerClient) -> None:
+            with self._task.times.spending("workloads"):
+                self._load_baseline(baseline, judged)
+            self._time_in_turns(judged, Participants(worker, baseline), brief)
+
+        candidate = self._in_each(participants.candidate, time_workload, only)
+        if candidate is None:
+            return None
+        if first is None:
+            own = _Judged(self._task.case, self._session.reference, self._session.form, [])
+            if self._task.workloads:  # others were constructed meanwhile
+                self._launcher.construct(candidate, own.reference.arguments, own.reference.model)
+                self._load_baseline(baseline, own)
+            self._time_in_turns(own, replace(participants, candidate=candidate), options)
+        with self._task.times.spending("end of candidate"):
+            candidate.end()
+        return self._time_alone(baseline, first)
+
+    def _in_each(
+        self, candidate: WorkerClient, time: Callable[[_Judged, WorkerClient], None] = lambda *_: None, only: Collection[str] = ()
+    ) -> WorkerClient | None:
+        """Run the rounds of each workload besides the first, or of those of `only`, and call `time` if all are right.
+
+        Returns the candidate's worker: a fresh one if it ended in a workload that may be unsolved. None if the submission is wrong.
+        """
+        may_fail = self._task.problem.declaration.failed_workload == "unsolved"
+        cases = [case for case in self._task.workloads[1:] if not only or case.name in only]
+        for number, case in enumerate(cases, 2):
+            self._task.report(f"workload {number} of {len(cases) + 1}")
+            self._evidence_builder.note(workload=case.name)
+            try:
+                judged = self._rounds_in(case, candidate)
+                last = judged.rounds[-1]
+                if last.passed:
+                    time(judged, candidate)
+            except WorkerError:
+                if not may_fail or candidate.broke_out or not candidate.failure:
+                    raise
+                self._unsolved[case.name] = self._evidence(case, right=False, message=candidate.failure)
+                log.info("loaded again for the next workload: %s", candidate.failure)
+                candidate.end()
+                candidate = self._worker_set.fresh(replaces=True)
+                continue
+            if not last.passed and not may_fail:
+                self._evidence_builder.rounds.append(last)
+                return None
+            if not last.passed:
+                self._unsolved[case.name] = self._evidence(case, right=False, message=last.message)
+        self._evidence_builder.note(workload="")
+        return candidate
+
+    def _rounds_in(self, case: ProblemCase, candidate: WorkerClient) -> _Judged:
+        """The submission's rounds in a workload, up to a wrong one."""
+        job = self._task.job
+        with self._task.times.spending("workloads"):
+            reference = self._worker_set.reference_in(case)
+            self._launcher.construct(candidate, reference.arguments, reference.model, case)
+            strict = job.strict_inputs
+            rounds = Rounds(candidate, case, reference.oracle, self._memory, job.timeout_s, strict_inputs=strict, is_brief=True)
+            judged = list(rounds.run())
+            rounds.close()
+        return _Judged(case, reference, rounds.form, judged)
+
+    def _time_in_turns(self, judged: _Judged, participants: Participants, options: TimingOptions) -> None:
+        changes = FewChanges(judged.case, self._memory.device)
+        rounds = [*self._evidence_builder.rounds, *judged.rounds]
+        timed_case = TimedCase(
+            judged.case,
+            judged.reference.oracle,
+            judged.form,
+            self._memory,
+            self._task.job.timeout_s,
+            few_changes=changes.only(self._shown),
+            outliers=changes.outliers if not self._attempt.outliers or has_overflowed(rounds) else None,
+            is_narrow=narrow_round(rounds) is not None,
+            sharers=len(self._task.workloads) if options.effort is BRIEF else 1,
+        )
+        run = TimingRun(participants, timed_case, options, self._timed[0][1] if self._timed else None)
+        run.time_in_turns()
+        self._timed.append((judged, run))
+
+    def _time_alone(self, baseline: WorkerClient, first: TimingEvidence | None) -> TimingEvidence:
+        """The case's timing with those in all workloads. Of two timings of a workload, the one with the smaller addition counts.
+
+        Raises as TimingRun.time_alone does.
+        """
+        timing, found = first, ({each.case: each for each in first.workloads[1:]} if first is not None else {}) | self._unsolved
+        for judged, run in reversed(self._timed):
+            if judged.case is self._task.case:  # the last one, whose baseline is constructed
+                timing = run.time_alone()
+                continue
+            self._load_baseline(baseline, judged)
+            own, known = run.time_alone(), found.get(judged.case.name)
+            if known is None or known.timing is None or own.late_ms < known.timing.late_ms:
+                floor, rounds = self._session.floor(judged.case, judged.reference, own.runtime_ms), len(judged.rounds)
+                found[judged.case.name] = self._evidence(judged.case, right=True, timing=own, floor=floor, rounds=rounds)
+        assert timing is not None
+        if not self._task.workloads:
+            return timing
+        whole = self._evidence(self._task.workloads[0], right=True, timing=timing, rounds=len(self._evidence_builder.rounds))
+        return timing.model_copy(update={"workloads": (whole, *(found[case.name] for case in self._task.workloads[1:]))})
+
+    def _load_baseline(self, baseline: WorkerClient, judged: _Judged) -> None:
+        case, reference = judged.case, judged.reference
+        try:
+            self._launcher.load_reference(baseline, case)
+            self._launcher.construct_baseline(baseline, reference.arguments, reference.model, case)
+        except WorkerError as error:
+            raise BaselineFailedError(f"the baseline's worker failed in {case.name!r}: {baseline.failure}") from error
+
+    def _evidence(self, case: ProblemCase, **told: object) -> WorkloadEvidence:
+        need = memory_need(case)
+        nbytes = need.inputs_bytes if need is not None else None
+        return WorkloadEvidence.model_validate({"case": case.name, "constants": case.constants, "input_bytes": nbytes, **told})
