@@ -19,15 +19,14 @@ from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
-from tests.db.samples import environment, full_evidence, result
+from tests.command_line import PROJECT
+from tests.db.samples import SOURCE, environment, full_evidence, result
 
 pytestmark = pytest.mark.slow(15)
 
-ROOT = Path(__file__).parents[2]
 
 CLEAN = {"PATH": "/usr/bin:/bin"}
 
-SOURCE = "class ModelNew: ...\n"
 
 HOSTILE = "[bold red]m[/] \x1b[2J\x1b]0;title\x07 \x9b31m \r\u202eexe.fdp [link=http://x]"
 
@@ -268,7 +267,7 @@ def test_what_is_missing_is_one_line_and_not_made(store: Store, url: str, tmp_pa
 def test_a_reader_that_leaves_early_is_no_error(store: Store, url: str) -> None:
     store.save(result(evidence=full_evidence("many lines\n" * 50_000)), SOURCE)
     command = f"{sys.executable} -m db --db '{url}' show 1 | head -n 1"
-    finished = subprocess.run(["/bin/bash", "-o", "pipefail", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    finished = subprocess.run(["/bin/bash", "-o", "pipefail", "-c", command], cwd=PROJECT, capture_output=True, text=True)
     assert (finished.returncode, finished.stderr, finished.stdout.count("\n")) == (0, "", 1)
 
 
@@ -351,7 +350,7 @@ def test_the_core_needs_no_extra(store: Store, url: str) -> None:
         assert db.__main__.main(["--db", {url!r}, "export", "--format", "parquet", "--output", "/dev/null"]) == 2
         assert db.__main__.main(["--db", "postgresql://localhost/x", "check"]) == 2
     """
-    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    finished = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     first, second = finished.stderr.splitlines()
     assert "pip install -c constraints.txt -e '.[parquet]'" in first and "pip install -c constraints.txt -e '.[postgres]'" in second

@@ -28,6 +28,7 @@ from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from db.upkeep import check
 from evaluator.results.category import Category
+from tests.command_line import PROJECT
 from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
@@ -127,15 +128,12 @@ def reads_all(plan: str) -> bool:
     return bool(re.search(rf"^\s*SCAN ({names})$|Seq Scan on ({'|'.join(ALIASES)})\b", plan, re.MULTILINE))
 
 
-ROOT = Path(__file__).parents[2]
-
-
 @pytest.mark.nightly
 def test_the_benchmark_builds_a_sound_database_and_asks_every_question(tmp_path: Path) -> None:
     sizes = ["--evaluations", "400", "--with-evidence", "20", "--problems", "5", "--authors", "4", "--repetitions", "2", "--inserts", "40"]
     url = f"sqlite:///{tmp_path}/assay.db"
     words = [sys.executable, "-m", "benchmarks.leaderboard", *sizes, "--db", url, "--json", str(tmp_path / "figures.json")]
-    finished = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    finished = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     record = json.loads((tmp_path / "figures.json").read_text())
     assert record["evaluations"] == 400 and set(TARGETS_MS) <= set(record["questions"])

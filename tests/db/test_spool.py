@@ -24,16 +24,13 @@ from db.storage.spool import Spool
 from db.store import Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import Category
+from tests.command_line import PROJECT
 from tests.db import server
 from tests.db.conftest import BOTH
-from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
+from tests.db.samples import PROBLEM_SOURCE, SOURCE, full_evidence, result
 from tests.db.test_upgrade import as_nobody
 
 pytestmark = pytest.mark.slow(30)
-
-ROOT = Path(__file__).parents[2]
-
-SOURCE = "class ModelNew: ...\n"
 
 
 def left(url: str) -> list[Path]:
@@ -174,7 +171,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     disk.mkdir()
     script = f'mount -t tmpfs -o size=12m assay {disk} && {sys.executable} -c "$0" {disk} && rm {disk}/others && cp {disk}/* {tmp_path}'
     command = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() else []), "sh", "-ec", script, textwrap.dedent(FULL)]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "XDG_STATE_HOME": str(disk / "state")})
+    finished = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "XDG_STATE_HOME": str(disk / "state")}
+    )
     assert finished.returncode == 0, finished.stderr
     told, reported = finished.stdout.splitlines()
     assert "full" in told and "1 result(s) are kept in" in told and "Free some space" in told

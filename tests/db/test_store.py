@@ -36,12 +36,9 @@ from db.schema.models import MAX_SOURCE_BYTES, EvaluationRow
 from db.store import LOOKUP, Entry, EvaluationKey, Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import CATEGORIES, Category
+from tests.command_line import PROJECT
 from tests.db.conftest import BOTH
-from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, in_workloads, result, sha256
-
-ROOT = Path(__file__).parents[2]
-
-SOURCE = "class ModelNew: ...\n"
+from tests.db.samples import PROBLEM_SOURCE, SOURCE, environment, full_evidence, in_workloads, result, sha256
 
 
 def ids(store: Store) -> list[int]:
@@ -291,7 +288,7 @@ SAVER = """
 
 def saver(url: str, who: str, count: int) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", textwrap.dedent(SAVER), url, who, str(count)]
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.slow(15)

@@ -14,7 +14,7 @@ from db.output.show_timing import workloads_section
 from db.store import Store, StoreError
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState, ErrorMap, Evidence, KernelProfile, LightEvidence, ProfiledSide, ProfileEvidence
-from tests.db.samples import full_evidence, in_workloads, result, timing
+from tests.db.samples import SOURCE, full_evidence, in_workloads, result, timing
 from tests.db.test_main import output, run
 
 pytestmark = pytest.mark.slow(15)
@@ -148,8 +148,6 @@ def test_a_hostile_name_is_cut_and_escaped() -> None:
         picture = drawn(found)
     assert "<script>" not in picture and "\x1b" not in picture and "k" * 50 not in picture
 
-
-SOURCE = "class ModelNew: ...\n"
 
 STATES = tuple(
     DeviceState(stage=stage, sm_clock_mhz=clock, memory_clock_mhz=3201.0, throttled=throttled, at_s=at_s)

@@ -17,13 +17,12 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result
 from tests.command_line import Bench, submission
-from tests.db.samples import full_evidence, result
+from tests.db.samples import SOURCE, full_evidence, result
 
 pytestmark = pytest.mark.slow(25)
 
 WHOLE = json.loads(FILE.read_text(encoding="utf-8"))
 JUDGED, EXPORTED = "JudgedRecord", "ExportedRecord"
-SOURCE = "class ModelNew: ...\n"
 
 
 def of(name: str) -> Draft202012Validator:

@@ -13,11 +13,10 @@ from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
 from tests.db.conftest import BOTH
-from tests.db.samples import PROBLEM_SOURCE, environment, result, sha256
+from tests.db.samples import PROBLEM_SOURCE, SOURCE, environment, result, sha256
 
 pytestmark = pytest.mark.slow(10)
 
-SOURCE = "class ModelNew: ...\n"
 START = now()
 
 

@@ -15,7 +15,7 @@ from db.queries.timeline import ORDERS, Timeline
 from db.store import Store
 from evaluator.results.category import Category, Status
 from tests.db.conftest import BOTH
-from tests.db.samples import result
+from tests.db.samples import SOURCE, result
 
 pytestmark = pytest.mark.slow(15)
 
@@ -83,7 +83,6 @@ def test_what_came_between_is_counted_for_each_run(store: Store, url: str) -> No
 
 ALL = Choice()
 
-SOURCE = "class ModelNew: ...\n"
 
 HOUR = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
