@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 
+import psutil
 import pytest
 
 from evaluator.engine.engine import Engine
@@ -43,6 +44,21 @@ def delivered(run: Run, threads: int = 1) -> Iterator[tuple[Job, Result]]:
     """Jobs and results that this many threads deliver, one by one."""
     for arrival in run.arrivals(threads, 1):
         yield from arrival.take()
+
+
+def left_of(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run after a while."""
+
+    def lives(process: psutil.Process) -> bool:
+        try:
+            return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:  # it ended between the two
+            return False
+
+    deadline = time.monotonic() + 120
+    while (left := [process for process in processes if lives(process)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 def once_in(stage: str, action: Callable[[], object], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:

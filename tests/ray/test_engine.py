@@ -39,6 +39,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     QUICK,
     SLOW,
     in_a_thread,
+    left_of,
     once_in,
     results_of,
     run,
@@ -70,7 +71,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, 1)[:, own.first() :]
 """
-GONE_WITHIN_S = 120.0
 SUBMISSIONS = 4
 
 
@@ -293,21 +293,6 @@ def test_a_run_whose_nodes_are_all_drained_goes_on_on_one_that_joins(engine: Ray
     assert begun.jobs[-1][1] == joined
     small.add()
     assert {host.facts.node for host in both(engine)} == set(small.nodes)
-
-
-def left_of(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run after a while."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while (left := [each for each in processes if lives(each)]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return left
-
-
-def lives(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:  # it ended between the two
-        return False
 
 
 def test_closing_while_it_works_leaves_no_process_behind(small: SmallCluster, engine: RayEngine) -> None:
