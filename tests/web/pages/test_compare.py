@@ -33,10 +33,14 @@ def put(store: Store, made: Result, source: str) -> int:
     return store.save(made.model_copy(update={"source_sha256": sha256(source)}), source, PROBLEM_SOURCE)
 
 
-def compared(client: TestClient, **parameters: Any) -> Seen:
-    answer = client.get("/compare", params=parameters or None)
+def shown(client: TestClient, path: str, **parameters: Any) -> Seen:
+    answer = client.get(path, params=parameters or None)
     assert answer.status_code == 200, answer.text
     return Seen(answer.text)
+
+
+def compared(client: TestClient, **parameters: Any) -> Seen:
+    return shown(client, "/compare", **parameters)
 
 
 def test_times_have_a_ratio_with_its_interval(client: TestClient, pair: tuple[int, int]) -> None:
@@ -126,12 +130,6 @@ def two(store: Store, url: str) -> tuple[int, int]:
         solved("new.py", 1.0, problem="gelu"),
     )
     return left, right
-
-
-def shown(client: TestClient, path: str, **parameters: Any) -> Seen:
-    answer = client.get(path, params=parameters or None)
-    assert answer.status_code == 200, answer.text
-    return Seen(answer.text)
 
 
 def test_runs_are_listed_with_their_devices_and_counts_and_the_two_newest_chosen(client: TestClient, two: tuple[int, int]) -> None:
