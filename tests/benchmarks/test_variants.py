@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.extensions import requested
-from benchmarks.variants import KINDS, TUNINGS, Variant, origins, variants, write
+from benchmarks.variants import KINDS, TUNINGS, origins, variants, write
 from evaluator.build import Toolchain
 from tests.command_line import Bench
 
@@ -53,15 +53,11 @@ def test_what_is_tuned_stands_in_its_origin() -> None:
 
 
 def test_kernels_and_bound_functions_have_new_names_and_the_extension_has_not() -> None:
-    (variant,) = [item for item in variants("cuda", 100) if item.label == _label("softmax/online", variants("cuda", 100))]
+    variant = next(item for item in variants("cuda", 100) if item.origin.label == "softmax/online")
     suffix = variant.label.rpartition("_")[2]
     assert f"softmax_row_{suffix}<4><<<" in variant.code
     assert f"extension.online_softmax_{suffix}(" in variant.code
     assert 'name="assay_online_softmax"' in variant.code
-
-
-def _label(origin: str, made: list[Variant]) -> str:
-    return next(item.label for item in made if item.origin.label == origin)
 
 
 @pytest.mark.build
