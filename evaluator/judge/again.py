@@ -22,5 +22,5 @@ class Again(Exception):  # noqa: N818
 
     def __init__(self, reason: Reason, remark: str = "") -> None:
         """remark: what was observed."""
-        super().__init__(remark)
+        super().__init__(remark or reason.name)
         self.reason = reason
