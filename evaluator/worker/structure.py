@@ -145,7 +145,7 @@ def decode(tree: Json, resolve: Resolve, record: Records = plain, depth: int = 0
         case "dict", list():
             return {_key(inner(key)): inner(item) for key, item in map(_pair, content)}
         case "mapping", [str(name), list(pairs)]:
-            return (OrderedDict if name == OrderedDict.__name__ else dict)(inner({"dict": pairs}))
+            return (OrderedDict if name == OrderedDict.__name__ else dict)(decode({"dict": pairs}, resolve, record, depth))
         case "record", [str(made), str(name), list(fields)]:
             return record(made, _name(name), {_name(key): inner(item) for key, item in map(_pair, fields)})
         case "packed", [data, *order]:

@@ -7,8 +7,12 @@ import pytest
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge import limits
 from evaluator.judge.blocking_rerun import applies, culprit, deadline_s
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.evaluate import evaluate
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
+from tests.judge.conftest import make_job
+from tests.judge.sources import forward
 
 
 def launch(kernel: str, first: int, last: int, **more: Any) -> LaunchRecord:
@@ -76,3 +80,13 @@ def test_the_verdict_names_the_kernel_and_stays_what_it_is() -> None:
     assert after.message.endswith("(CUDA error 700): in `bad` (grid 2×1×1, block 64×1×1)")
     hung = diagnose(Evidence(exit=ExitEvidence(stage="rounds", deadline_s=5), fault=fault))
     assert hung.message == "forward() did not end within 5 s: `bad` (grid 2×1×1, block 64×1×1) does not end"
+
+
+def test_a_second_run_makes_all_calls_of_the_rounds(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("evaluator.judge.blocking_rerun.applies", lambda *_: True)  # on the CPU no kernel is seen to be launched
+    with caplog.at_level("INFO"):
+        result = evaluate(context, make_job(forward("return torch.softmax(x, 1)")), lambda _: None)
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.stages_s["second_run"] > 0
+    assert "run again" in caplog.text and "no second_run" not in caplog.text

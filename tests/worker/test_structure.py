@@ -132,6 +132,10 @@ def test_arguments_come_back_as_what_they_were(name: str) -> None:
 def test_a_dict_of_another_class_is_no_argument_and_is_an_output() -> None:
     assert unfit([defaultdict(int, a=1)]) is not None
     assert through_json(defaultdict(int, a=1)) == {"a": 1}
+    deep: Any = 1
+    for _ in range(MAX_DEPTH):
+        deep = OrderedDict(a=deep)
+    assert through_json(deep) == deep
 
 
 def test_a_judge_has_no_classes_for_what_a_worker_returns() -> None:

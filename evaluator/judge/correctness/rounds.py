@@ -288,7 +288,7 @@ class Rounds:
             self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
-            if not DISTRIBUTIONS[self.distribution].in_place:  # these change values at the same address
+            if self.distribution not in (OUTLIERS, RUNS):  # these change values at the same address
                 self._fills += 1
                 if self._fills % 2:
                     self._inputs.move()

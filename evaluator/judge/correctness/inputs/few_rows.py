@@ -175,7 +175,7 @@ def with_outliers(draw: Draw, seed: int, structure: InputStructure | None = None
 
 def without_outliers(draw: Draw) -> Draw:
     """The inputs with the values that outliers replaced, in place."""
-    for flat, positions, values in draw.overwritten:
+    for flat, positions, values in reversed(draw.overwritten):
         flat[positions] = values
     return replace(draw, overwritten=())
 
