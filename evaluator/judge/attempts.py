@@ -103,8 +103,9 @@ def _after_timings(session: Session, first: First, found: Found) -> bool:
         if worker_set.newest.broke_out:
             worker_set.candidate = worker_set.newest
             evidence_builder.note(timing=None)
-    worker_set.end_all()
-    worker_set.lock.acquire_alone()
+    with session.task.times.spending("second_timing"):
+        worker_set.end_all()
+        worker_set.lock.acquire_alone()
     return evidence_builder.evidence.timing is not None
 
 
@@ -168,9 +169,15 @@ class Attempts:
                 found = rerun.counts(self._session, first, found)
             if isinstance(found, Exception):
                 again = self._again(found)
+                if again is None:
+                    try:
+                        raise found
+                    finally:
+                        del found  # its traceback holds this frame: together they would keep all of the evaluation's memory
                 rerun, first = RERUNS[again.reason], self._first()
                 self._change(rerun, again)
                 step = rerun.step
+                del found, again  # and with them the frames of the step, before a rerun needs their memory
             elif not found or step is Step.CHECKS:
                 return
             else:
@@ -184,13 +191,13 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - the table decides on it
             return error
 
-    def _again(self, error: Exception) -> Again:
-        """The rerun that an error asks for. Raises the error if it asks for none, or for one that was made."""
+    def _again(self, error: Exception) -> Again | None:
+        """The rerun that an error asks for; None if it asks for none, or for one that was made."""
         again = error
         if not isinstance(error, Again) and (missed := missed_beside_others(self._session.worker_set, error)):
             again = Again(Reason.CROWDED, missed)
         if not isinstance(again, Again) or again.reason in self._made:
-            raise error
+            return None
         self._made.add(again.reason)
         return again
 
@@ -213,8 +220,9 @@ class Attempts:
         session, worker_set = self._session, self._session.worker_set
         if rerun.step is Step.TIMING:
             session.task.report(rerun.report)
-            worker_set.close_baseline()  # its process may be why the first timing is doubtful
         with session.task.times.spending("second_timing" if session.attempt.is_repeated else "reload"):
+            if rerun.step is Step.TIMING:
+                worker_set.close_baseline()  # its process may be why the first timing is doubtful
             worker_set.make_room(stays=rerun.step is Step.ROUNDS)
             if rerun.step is Step.LOAD:
                 session.begin()

@@ -90,7 +90,8 @@ class CaseTimings:
                         timing = self._time(participants, replace(options, look=watch.look))
                 finally:
                     self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
-                self._evidence_builder.note(conditions=watch.conditions())
+                if timing is not None:
+                    self._evidence_builder.note(conditions=watch.conditions())
         if timing is None:
             return None
         failures = further.failures | timing.failed_baselines
@@ -205,7 +206,8 @@ class CaseTimings:
         Raises as TimingRun.time_alone does.
         """
         timing, found = first, ({each.case: each for each in first.workloads[1:]} if first is not None else {}) | self._unsolved
-        for judged, run in reversed(self._timed):
+        while self._timed:
+            judged, run = self._timed.pop()  # with the memory of its inputs, once it has been timed
             if judged.case is self._task.case:  # the last one, whose baseline is constructed
                 timing = run.time_alone()
                 continue

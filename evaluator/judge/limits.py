@@ -17,7 +17,7 @@ class Limit(NamedTuple):
     unit: str
     why: str
     source: str
-    """What it has to agree with. `chosen`: no figure is known. `measured`: the figure in `why` was."""
+    """The figure that it has to agree with. `chosen`: no figure is known. `measured`: the figure in `why` was."""
 
 
 _made: list[Limit] = []

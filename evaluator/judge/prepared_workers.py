@@ -68,12 +68,13 @@ class PreparedWorkers:
             self.baseline = None
 
     def part_with_baseline(self) -> None:
-        """Keep the baseline's worker for the judge's next evaluation, on a GPU and if it has not failed; otherwise end it. During its
-        construction a thread writes to memory shared with it: wait for that, for at most SPARE_S."""
-        if self._constructed is not None and wait([self._constructed], SPARE_S).not_done:
+        """Keep the baseline's worker for the judge's next evaluation, on a GPU and if it has not failed; otherwise end it. A thread may
+        still load it, or write to memory shared with it: wait for that, for at most SPARE_S."""
+        begun = self._constructed or self._loaded
+        if begun is not None and wait([begun], SPARE_S).not_done:
             if self.baseline is not None:
                 self.baseline.kill()
-            wait([self._constructed])
+            wait([begun])
         worker, self.baseline = self.baseline, None
         self._loaded = self._constructed = None
         if worker is None:

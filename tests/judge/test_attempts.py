@@ -1,10 +1,13 @@
 """Timings that are made again, and which of two counts."""
 
+import contextlib
+import gc
 import itertools
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -13,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from evaluator.judge.again import Again, Reason
 from evaluator.judge.attempts import RERUNS, Attempts, Rerun, Step
@@ -131,6 +135,31 @@ def test_a_rerun_goes_back_to_its_step_once(
     assert taken == [Step.LOAD, Step.ROUNDS, Step.TIMING, *again, Step.TIMING]
     assert set(RERUNS) == set(Reason)
     assert all(getattr(session.attempt, name) == value for name, value in RERUNS[reason].change.items())
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["the evaluation", "the timing"])
+def test_an_error_that_ends_a_step_frees_its_memory(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    """Without the garbage collector, which a device's lack of memory does not call."""
+    problem = load(SHIPPED / "softmax.py")
+    session = Session(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    held: list[weakref.ref[torch.Tensor]] = []
+    found: list[bool] = []
+
+    def time() -> bool:
+        found.extend(each() is not None for each in held)
+        large = torch.zeros(8)
+        held.append(weakref.ref(large))
+        raise ValueError("no") if ends else Again(Reason.OVERFLOW)
+
+    monkeypatch.setattr(Attempts, "prepare", lambda *_: None)
+    gc.disable()
+    try:
+        with contextlib.suppress(ValueError, Again):
+            Attempts(session, {step: time if step is Step.TIMING else lambda: True for step in Step}).run()
+        assert held[-1]() is None and found == ([] if ends else [False])
+    finally:
+        gc.enable()
+        session.worker_set.close()
 
 
 @pytest.fixture

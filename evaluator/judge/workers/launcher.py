@@ -89,9 +89,7 @@ class Launcher:
         """Have it start CUDA. Raises WorkerError."""
         worker.request("start", limits.START_S, device=self._task.context.device.torch_device)
 
-    def load_submission(
-        self, worker: WorkerClient, deadline_s: float = limits.LOAD_S, *, ablate: bool = False, watch: bool = False
-    ) -> None:
+    def load_submission(self, worker: WorkerClient, deadline_s: float | None = None, *, ablate: bool = False, watch: bool = False) -> None:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError.
 
         ablate: its own kernels are skipped. watch: their contribution can be measured.
@@ -112,13 +110,15 @@ class Launcher:
         arguments: list[Any],
         model: torch.nn.Module,
         case: ProblemCase | None = None,
-        deadline_s: float = limits.LOAD_S,
+        deadline_s: float | None = None,
     ) -> Constructed:
         """Have it construct its model with these arguments in `case`, by default the task's, its parameters from `source`.
 
         Raises WorkerError, ProtocolError.
         """
-        return construct(worker, self._memory, arguments, model, self.seed, case or self._task.case, deadline_s, source=self.source)
+        return construct(
+            worker, self._memory, arguments, model, self.seed, case or self._task.case, deadline_s or limits.LOAD_S, source=self.source
+        )
 
     def construct_baseline(
         self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, case: ProblemCase | None = None, *, compiled: bool = False
@@ -145,12 +145,12 @@ class Launcher:
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
         watch: bool = False,
-        deadline_s: float = limits.LOAD_S,
+        deadline_s: float | None = None,
     ) -> None:
         worker.first_line = first_line
         worker.load(
             source,
-            deadline_s,
+            deadline_s or limits.LOAD_S,
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,

@@ -42,53 +42,6 @@ def __init__(self, dim):
     super().__init__()
 
 
-# %% cell_reused_without_barrier
-# fault: the sums of the warps take the place of the maximum while some threads still read that
-# expect: cuda incorrect/nondeterministic | incorrect/wrong_values
-# says: wrong
-# base: run_in_cuda
-CUDA = r"""
-#include <torch/types.h>
-#include <cuda_runtime.h>
-
-template <typename Join>
-__device__ float joined(float value, Join join) {
-    for (int d = 16; d > 0; d /= 2) value = join(value, __shfl_xor_sync(0xffffffffu, value, d));
-    return value;
-}
-
-__global__ void softmax(const float* x, float* y, int64_t columns) {
-    __shared__ volatile float cells[8];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const auto larger = [](float a, float b) { return fmaxf(a, b); };
-    const auto added = [](float a, float b) { return a + b; };
-    const float* in = x + blockIdx.x * columns;
-    float* out = y + blockIdx.x * columns;
-    float top = -INFINITY, sum = 0.0f;
-    for (int64_t i = threadIdx.x; i < columns; i += 256) top = fmaxf(top, in[i]);
-    top = joined(top, larger);
-    if (lane == 0) cells[warp] = top;
-    __syncthreads();
-    top = joined(cells[lane % 8], larger);
-    __syncthreads();
-    if (threadIdx.x == 0) cells[0] = top;
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < columns; i += 256) sum += out[i] = expf(in[i] - cells[0]);
-    sum = joined(sum, added);
-    if (lane == 0) cells[warp] = sum;  // others may still be in the loop
-    __syncthreads();
-    sum = joined(lane < 8 ? cells[lane] : 0.0f, added);
-    for (int64_t i = threadIdx.x; i < columns; i += 256) out[i] /= sum;
-}
-
-torch::Tensor run(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    softmax<<<x.size(0), 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.size(1));
-    return y;
-}
-"""
-
-
 # %% flag_of_the_first_call
 # fault: a cache is filled by the first call and used by the second
 # problem: matmul

@@ -77,7 +77,7 @@ class Excess:
     slack_ms: Slack
     of: Of = statistics.median
     of_usual: Of | None = None
-    """Of the baseline's times, if it is another."""
+    """The choice of the baseline's time, if it is another."""
     claim_ms: Callable[[TimingSide], float] | None = None
     """The claim that the candidate's times contain. The baseline makes the same requests without calls."""
 
