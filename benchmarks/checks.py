@@ -135,9 +135,7 @@ def _is_shorter(timing: TimingEvidence, whole: Sequence[cross_check.Excess], lef
     )
     times_ms = []
     for measured in (whole, [excess for excess in whole if excess is not left_out]):
-        charged = dict.fromkeys((excess.charge for excess in whole), 0.0)
-        for excess in measured:
-            charged[excess.charge] = max(charged[excess.charge], excess.charged_ms(sides))
+        charged = {excess.charge: 0.0 for excess in whole} | cross_check.charges(sides, measured)
         times_ms.append(timing.model_copy(update=charged).runtime_ms)
     return times_ms[1] < (1 - SHORTER) * times_ms[0]
 

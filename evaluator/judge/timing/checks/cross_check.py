@@ -194,11 +194,16 @@ ON_CPU: tuple[Excess, ...] = (
 """All measurements of a CPU: in CPU time, except for arrivals."""
 
 
+def charges(sides: Sides, measured: Sequence[Excess]) -> dict[str, float]:
+    """What these measurements charge, in ms, by the field of TimingEvidence."""
+    charged: dict[str, float] = {}
+    for excess in measured:
+        charged[excess.charge] = max(charged.get(excess.charge, 0.0), excess.charged_ms(sides))
+    return charged
+
+
 def compare(sides: Sides, *, on_device: bool) -> TimingEvidence:
     """The evidence of a timing, with all charges."""
-    charged: dict[str, float] = {}
-    for excess in ON_DEVICE if on_device else ON_CPU:
-        charged[excess.charge] = max(charged.get(excess.charge, 0.0), excess.charged_ms(sides))
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(sides.candidate.samples_ms),
@@ -207,4 +212,4 @@ def compare(sides: Sides, *, on_device: bool) -> TimingEvidence:
         alone=sides.alone,
         gated=sides.gated and on_device,
         in_a_row=sides.in_a_row,
-    ).model_copy(update=charged)
+    ).model_copy(update=charges(sides, ON_DEVICE if on_device else ON_CPU))
