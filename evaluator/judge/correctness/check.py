@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
+from evaluator.diagnosis.rules.output_rules import OF_VALUES, WRONG_OUTPUTS
 from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
 from evaluator.judge.correctness.errors.variants.overflows import overflow
 from evaluator.judge.correctness.reference import Oracle
@@ -131,9 +131,9 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
 def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
     """The formula with which every wrong output equals the reference until it overflows; empty if there is none."""
     wide = oracle.wide_model
-    if judged.category is not Category.NAN_OR_INF or not candidate or wide is None:
-        return ""
     wrong = [number for number, figures in enumerate(judged.figures) if figures.wrong]
+    if judged.category not in OF_VALUES or not (wrong and candidate) or wide is None:  # a sum that overflows gives 0
+        return ""
     found = [overflow(wide, arguments, candidate, number, judged.figures[number].tolerance) for number in wrong]
     return found[0] if all(found) else ""
 

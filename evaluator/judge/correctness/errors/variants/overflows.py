@@ -7,7 +7,7 @@ import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
 from evaluator.judge.correctness.errors.variants.search import Search
-from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, of_exp
+from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, of_exp, to_type
 from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
 
@@ -47,7 +47,10 @@ def overflows(subject: Subject) -> Iterator[Variant]:
 
 def _exp(x: torch.Tensor) -> torch.Tensor:
     """exp in float32."""
-    return x.exp().float().to(x.dtype)
+    return _single(x.exp())
+
+
+_single = to_type(torch.float32)
 
 
 def _tanh(x: torch.Tensor) -> torch.Tensor:
@@ -80,6 +83,6 @@ def _softplus(call: Call) -> Any:
 
 def _cross_entropy(call: Call) -> Any:
     powers = _exp(call.first)
-    shares = (powers / powers.sum(1, keepdim=True)).log()
+    shares = (powers / _single(powers.sum(1, keepdim=True))).log()
     reduction = call.options.get("reduction", "mean")
     return torch.nn.functional.nll_loss(shares, call.value(1, "target"), reduction=reduction)

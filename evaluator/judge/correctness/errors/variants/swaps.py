@@ -39,11 +39,15 @@ def of_rounded(rounding: Rounding) -> Swap:
 
 
 def of_exp(exp: Rounding, subtract: bool = True) -> Swap:
-    """The function with this exp."""
+    """The function with this exp. Without `subtract`, sums of powers are rounded to float32, in which they may overflow."""
+
+    def total(powers: torch.Tensor, dimension: Any, keepdim: bool) -> torch.Tensor:
+        summed = powers.sum(dimension, keepdim=keepdim)
+        return summed if subtract else to_type(torch.float32)(summed)
 
     def softmax(x: torch.Tensor, dimension: int) -> torch.Tensor:
         powers = exp(x - x.amax(dimension, keepdim=True) if subtract else x)
-        return powers / powers.sum(dimension, keepdim=True)
+        return powers / total(powers, dimension, keepdim=True)
 
     def swapped(call: Call) -> Any:
         x = call.first
@@ -54,7 +58,7 @@ def of_exp(exp: Rounding, subtract: bool = True) -> Swap:
                 found = softmax(x, call.value(1, "dim", -1))
                 return found if call.name == "softmax" else found.log()
             case "logsumexp":
-                return exp(x).sum(call.value(1, "dim"), keepdim=call.value(2, "keepdim", False)).log()
+                return total(exp(x), call.value(1, "dim"), keepdim=call.value(2, "keepdim", False)).log()
             case "sigmoid":
                 return 1 / (1 + exp(-x))
             case "silu":
