@@ -2,7 +2,7 @@
 
     python -m benchmarks.checks EXPORT... [--judge cpu] [--json FILE]
 
-`EXPORT` is what `assay export --format json` wrote of judged corpora (`python -m tests.corpus`). A part is left out in turn:
+`EXPORT` is a file of `python -m benchmarks.corpora --export FOLDER`. A part is left out in turn:
 
 - A rule of diagnosis, by a replay of the evidence: the verdict is another.
 - A measurement of the charges, by a replay: the submission's time is shorter by more than SHORTER.

@@ -62,6 +62,8 @@ KEYS = {
     "twin",
 }
 RUN_WITHIN_S = 3600
+DATABASE = "sqlite:///corpus.db"
+"""In the folder of a run."""
 WRONG_WHEN_TIMED = "incorrect/wrong_values", "incorrect/nondeterministic", "disqualified/cached_output", "disqualified/timing_tampering"
 """Verdicts on an output that is wrong in a timed call: what the same inputs give again decides."""
 NAMED = {"wrong when timed": WRONG_WHEN_TIMED}
@@ -171,7 +173,7 @@ def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: 
         Path(path).unlink(missing_ok=True)
     write(entries, folder)
     paths = ("submissions", "--reference", "problems") if any((folder / "problems").iterdir()) else ("submissions",)
-    command = [sys.executable, str(PROJECT / "pipeline.py"), *paths, "--db", "sqlite:///corpus.db", "--json", "results.jsonl", *options]
+    command = [sys.executable, str(PROJECT / "pipeline.py"), *paths, "--db", DATABASE, "--json", "results.jsonl", *options]
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RUN_WITHIN_S, check=False, env=variables)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -188,14 +190,27 @@ def is_expected(entry: Entry, record: Record, kind: str) -> bool:
     return "speedup" not in entry.header or record["status"] != "correct" or record["speedup"] <= float(entry.header["speedup"][0])
 
 
+def unexpected(entry: Entry, record: Record, kind: str) -> str:
+    """What differs from the header's expectations for this kind of device; empty if nothing does."""
+    said = f"{entry.about}; {record['status']}/{record['category']}: {record['message']}\n{record['feedback']}"
+    if not is_expected(entry, record, kind):
+        return said
+    for words in entry.header.get("says", ()):
+        if not any(words in record[part] for part in ("message", "hint", "feedback")):
+            return f"{words!r} is not in {said}"
+    left = [marker for marker in entry.markers if is_there(marker)]
+    return f"it left {left}; {said}" if left else ""
+
+
 def check(entry: Entry, record: Record, kind: str) -> None:
     """Assert that the record meets the header's expectations for this kind of device."""
-    verdict = f"{record['status']}/{record['category']}"
-    said = f"{entry.about}; {verdict}: {record['message']}\n{record['feedback']}"
-    assert is_expected(entry, record, kind), said
-    for words in entry.header.get("says", ()):
-        assert any(words in record[part] for part in ("message", "hint", "feedback")), f"{words!r} is not in {said}"
-    assert [marker for marker in entry.markers if is_there(marker)] == []
+    difference = unexpected(entry, record, kind)
+    assert not difference, difference
+
+
+def has_its_line(entry: Entry, record: Record) -> bool:
+    """Whether the record names the line that is to blame, if one is marked."""
+    return not entry.lines or record["line"] == entry.lines[0]
 
 
 def is_there(marker: str) -> bool:

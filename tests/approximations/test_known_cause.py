@@ -153,7 +153,7 @@ def test_schraudolphs_exp_is_found() -> None:
 
 @pytest.mark.parametrize("largest", [60 * X.max().item(), 88.0])
 def test_a_softmax_that_overflows_is_found(largest: float) -> None:
-    """Of powers up to exp(88) float32 holds each one, and not their sum: they come to 0."""
+    """float32 holds exp(88), but not a sum of several: the softmax is 0 then."""
     x = X * (60 if largest > 88 else 1)
     x[0, :8] = largest
     powers = x.exp()

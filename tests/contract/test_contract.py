@@ -21,19 +21,20 @@ TIMEOUT_S = "60"
 Records = dict[str, Record]
 
 
-def judged(folder: Path, *options: str, **environment: str) -> Records:
-    """Records by the answer's file."""
-    return judge(ANSWERS.values(), folder, "--timeout", TIMEOUT_S, *options, **environment)
+def judged(names: list[str], folder: Path, *options: str, **environment: str) -> Records:
+    """Records by name of the answer."""
+    records = judge([ANSWERS[name] for name in names], folder, "--timeout", TIMEOUT_S, *options, **environment)
+    return {name: records[f"{name}.py"] for name in names}
 
 
 @pytest.fixture(scope="session")
 def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    return judged(tmp_path_factory.mktemp("contract"), "--device", "cpu", CUDA_VISIBLE_DEVICES="")
+    return judged(list(ANSWERS), tmp_path_factory.mktemp("contract"), "--device", "cpu", CUDA_VISIBLE_DEVICES="")
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_plain_answer_is_correct(on_cpu: Records, name: str) -> None:
-    check(ANSWERS[name], on_cpu[f"{name}.py"], "cpu")
+    check(ANSWERS[name], on_cpu[name], "cpu")
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +42,13 @@ def on_gpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
     level = next((level for level in Level if level is not Level.NONE and try_level(level).available), None)
     if level is None:
         pytest.skip("no sandbox")
-    return judged(tmp_path_factory.mktemp("contract"), "--device", "cuda", "--sandbox", level)
+    return judged(list(ANSWERS), tmp_path_factory.mktemp("contract"), "--device", "cuda", "--sandbox", level)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_plain_answer_is_correct_on_a_gpu(on_gpu: Records, name: str) -> None:
-    check(ANSWERS[name], on_gpu[f"{name}.py"], "cuda")
+    check(ANSWERS[name], on_gpu[name], "cuda")
 
 
 def test_every_answer_is_to_a_problem_that_declares_nothing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.results.category import CATEGORIES, Category, Status
-from tests.corpus import PROJECT, Entry, Record, check, judge
+from tests.corpus import PROJECT, Entry, Record, check, has_its_line, judge
 from tests.diagnosis.fault import FAULTS
 
 pytestmark = pytest.mark.slow(160)
@@ -39,10 +39,9 @@ seen. What is right by reduced precision is among the attacks, whose problems de
 Records = dict[str, Record]
 
 
-def judged(names: list[str], folder: Path, kind: str) -> Records:
+def judged(names: list[str], folder: Path, *options: str) -> Records:
     """Records by name of the file, at the small case, in other shapes too, at 5 s a call."""
-    options = ("--device", kind, "--case", "small", "--strict-shapes", "--timeout", "5")
-    return judge([FAULTS[name] for name in names], folder, *options)
+    return judge([FAULTS[name] for name in names], folder, "--case", "small", "--strict-shapes", "--timeout", "5", *options)
 
 
 def held(fault: Entry, record: Record, kind: str) -> None:
@@ -50,23 +49,19 @@ def held(fault: Entry, record: Record, kind: str) -> None:
     assert "/tmp/" not in record["feedback"] and str(PROJECT) not in record["feedback"]
 
 
-def has_its_line(fault: Entry, record: Record) -> bool:
-    return not fault.lines or record["line"] == fault.lines[0]
-
-
 @pytest.fixture(scope="module")
 def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    return judged([name for name in ON_CPU if name not in WIDE], tmp_path_factory.mktemp("cpu"), "cpu")
+    return judged([name for name in ON_CPU if name not in WIDE], tmp_path_factory.mktemp("cpu"), "--device", "cpu")
 
 
 @pytest.fixture(scope="module")
 def more_on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    return judged(sorted(WIDE), tmp_path_factory.mktemp("more"), "cpu")
+    return judged(sorted(WIDE), tmp_path_factory.mktemp("more"), "--device", "cpu")
 
 
 @pytest.fixture(scope="module")
 def on_cuda(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    return judged(ON_CUDA, tmp_path_factory.mktemp("cuda"), "cuda")
+    return judged(ON_CUDA, tmp_path_factory.mktemp("cuda"), "--device", "cuda")
 
 
 @pytest.mark.build

@@ -34,7 +34,7 @@ BEFORE = {
 }
 """What another document has told to do before."""
 RUN_BY = {
-    "python -m benchmarks.diagnosis --device cpu": "tests/diagnosis/test_corpus.py",
+    "python -m benchmarks.corpora": "tests/benchmarks/test_corpora.py",
     "python -m assay.dsl_contract": "tests/dsl/test_contract.py",
     "assay repair": "tests/client/test_repair.py",
     "assay-client repair": "tests/client/test_repair.py",
