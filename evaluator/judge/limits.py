@@ -29,6 +29,67 @@ def _limit(value: Number, unit: str, why: str, source: str = "chosen") -> Number
     return value
 
 
+# When an answer is right. An error is a share of |oracle| + scale.
+
+FLOAT64_TOLERANCE = _limit(1e-11, "error", "Base tolerance of float64.")
+FLOAT32_TOLERANCE = _limit(
+    4e-5, "error", "Of float32, 340 units: a sum of 400,000 terms errs by 1e-5, half precision in its place by 2e-4.", "measured"
+)
+FLOAT16_TOLERANCE = _limit(2e-3, "error", "Of float16, two units: rounding of intermediate results dominates.")
+BFLOAT16_TOLERANCE = _limit(1.6e-2, "error", "Of bfloat16, two units.")
+FLOAT8_SHARE = _limit(0.25, "of a unit", "Of FP8, so that every other value of a large element is in doubt.")
+LONG_SUM_UNITS = _limit(3.0, "roundings", "A sum of n terms in float32 may err by this many, times the square root of n.")
+LONG_SUM_LIMIT = _limit(2e-4, "error", "Maximum of that. Products with 10 bits of mantissa err by about this much and more.", "measured")
+REFERENCE_FACTOR = _limit(8.0, "times the reference's error", "An answer may err by this much.")
+FLOAT16_FACTOR = _limit(
+    5.0, "times the base tolerance", "Beyond it the reference's error widens the tolerance only by LEAST_REFERENCE_FACTOR."
+)
+BFLOAT16_FACTOR = _limit(4.0, "times the base tolerance", "The same for bfloat16, in which 20 base tolerances are those of eight bits.")
+LEAST_REFERENCE_FACTOR = _limit(
+    2.0, "times the reference's error", "An answer may always err by this much: its largest error is one of as many roundings."
+)
+REFERENCE_ERRORS = _limit(2.0, "times its known error", "In timed calls, the reference errs at most this much.")
+REFERENCE_SHARE = _limit(
+    1e-2, "of elements", "If the reference errs by more than the base tolerance at fewer, these hang on a rounding and widen nothing."
+)
+MIN_ROW_ELEMENTS = _limit(16, "elements", "Shorter rows have no scale of their own.")
+SCALAR_TOLERANCE = _limit(1e-6, "of the number", "Tolerance of a Python float among the outputs.")
+GROSS_ERROR = _limit(
+    3e-2, "of (oracle - mean) + spread", "A larger error is gross. TF32 errs by 1e-3, a constant output by a half and more.", "measured"
+)
+PRECISION_LOSS_BOUND = _limit(1e-2, "error", "A wrong answer within this error is `precision_loss`, beyond it `wrong_values`.")
+INACCURATE_REFERENCE = _limit(
+    4e-2, "error", "If a reference errs by more, an answer whose RMS error is within PRECISION_LOSS_BOUND is `precision_loss`, too."
+)
+ISOLATED_SHARE = _limit(1e-3, "of elements", "So few wrong elements are isolated. If others are wrong in a second call, it is a race.")
+CLOSER = _limit(20.0, "times closer", "An answer equals a variant of the reference if both of its errors are so much smaller.")
+NEARER = _limit(3.0, "times nearer", "An answer equals a disguise of a forbidden type if its mean error is so much smaller.")
+
+# Where rounding decides, or the reference is too inaccurate to judge by
+
+DOUBT_SHARE = _limit(0.5, "of elements", "Maximum that may be in doubt, unless an output is one index for each row.")
+DOUBT_ELEMENTS = _limit(4, "elements", "So many always may.")
+MOST_RUNS = _limit(
+    64, "runs", "Of the reference, to find values of elements in doubt. One that a sixth of them take is missed once in 100,000."
+)
+FRUITLESS_TRIES = _limit(256, "elements times runs", "After as many that explain none, no further runs.")
+SUM_UNITS = _limit(0.25, "units", "Terms that are added in turn err as if each were wrong by this, times the square root of their number.")
+UNCERTAIN_ERROR = _limit(0.1, "error", "If a reference errs by more, in as many elements as follow, rounding decides on the output.")
+UNCERTAIN_SHARE = _limit(0.05, "of elements", "Gates that choose some of many depend on rounding at fewer.")
+UNCERTAIN_ELEMENTS = _limit(16, "elements", "And this many: lone numbers do so by chance.")
+UNINFORMATIVE_FACTOR = _limit(2.5, "base tolerances", "A reference that errs by more is too inaccurate.")
+UNINFORMATIVE_SHARE = _limit(1e-3, "of exact elements", "The same for one that differs from its oracle in more.")
+ZERO_ERROR = _limit(0.8, "error", "A tolerance of this much accepts zeros, and most other answers.")
+AGREEMENT_FACTOR = _limit(4, "base tolerances", "Slices of a reference may differ so much: other sizes have other kernels.")
+AGREEMENT_SHARE = _limit(1e-3, "of elements", "And in these by more, where a sum is cancelled or a rounding decides.")
+
+# Rounds
+
+ROUNDS = _limit(5, "rounds", "Compared by the tolerance. One is too few: a constant passes a mean over random targets once in four.")
+UNCHANGED_SPREAD = _limit(1e-5, "of the largest", "An output whose elements differ by less does not depend on the inputs.")
+SLOW_CALL_S = _limit(0.05, "s", "A submission whose call takes longer, and as the next says, gets fewer rounds: others wait.")
+SLOW_FACTOR = _limit(10, "times the reference", "See SLOW_CALL_S.")
+
 # Times that are charged
 
 SLACK_SHARE = _limit(0.05, "of the claim", "The judge's clock may exceed a claim by this share of it, in each measurement.")

@@ -14,7 +14,6 @@ from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.dsl import triton
 from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers import jit_compilers
 from evaluator.results.category import Category, Status
@@ -54,7 +53,7 @@ def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, p
     assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
     rounds = result.evidence.rounds
     assert all(round_.passed for round_ in rounds)
-    assert len({round_.seed for round_ in rounds}) == len(rounds) >= OWN_DRAWS
+    assert len({round_.seed for round_ in rounds}) == len(rounds) >= limits.ROUNDS
     assert rounds[0].distribution == rounds[-1].distribution == "own"
     assert result.runtime_ms is not None and result.baseline_ms is not None
     assert result.speedup == pytest.approx(result.baseline_ms / result.runtime_ms)

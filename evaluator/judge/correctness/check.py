@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES, WRONG_OUTPUTS
+from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
 from evaluator.judge.correctness.errors.variants.overflows import overflow
 from evaluator.judge.correctness.reference import Oracle
@@ -153,10 +154,6 @@ def why_undecided(oracle: Oracle, judged: Judgement, candidate: list[torch.Tenso
     return "" if judged.informative else INACCURATE
 
 
-REFERENCE_ERRORS = 2.0
-"""In timed calls, the judge assumes the reference errs at most this many times as much as before."""
-
-
 def is_near_reference(
     case: ProblemCase, oracle: Oracle, arguments: Sequence[Any], candidate: list[torch.Tensor], form: Any, sample: Sample | None = None
 ) -> bool:
@@ -179,7 +176,7 @@ def is_near_reference(
             continue
         comparison = Comparison(name, value.shape, value.dtype, rules)
         comparison.measure(OutputPiece(0, value.contiguous(), right, right))
-        if comparison.max_error > errors.tolerance - REFERENCE_ERRORS * errors.reference_error:
+        if comparison.max_error > errors.tolerance - limits.REFERENCE_ERRORS * errors.reference_error:
             return False
     return True
 

@@ -9,16 +9,12 @@ from dataclasses import dataclass, field, fields
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (
-    GROSS_ERROR,
-    REFERENCE_SHARE,
-    UNCERTAIN_ELEMENTS,
-    UNCERTAIN_ERROR,
-    UNCERTAIN_SHARE,
     accepts_zeros,
     allowed_error,
     base_tolerance,
@@ -154,7 +150,7 @@ class Comparison:
     @property
     def is_uncertain(self) -> bool:
         """Whether rounding decides on the output, after `count_far`."""
-        return self.accepts_zeros and self._far >= max(UNCERTAIN_SHARE * self._shape.numel(), UNCERTAIN_ELEMENTS)
+        return self.accepts_zeros and self._far >= max(limits.UNCERTAIN_SHARE * self._shape.numel(), limits.UNCERTAIN_ELEMENTS)
 
     @property
     def tolerance(self) -> float:
@@ -180,7 +176,7 @@ class Comparison:
     @property
     def _error_that_counts(self) -> float:
         """The reference's largest error; not that of a few elements which hang on a rounding."""
-        few = self._unusual < REFERENCE_SHARE * self._shape.numel()
+        few = self._unusual < limits.REFERENCE_SHARE * self._shape.numel()
         return self._usual_error if few else self._reference_error
 
     @property
@@ -235,9 +231,9 @@ class Comparison:
         return largest > max(HOPELESS_ERROR * self._rules.factor, HOPELESS_FACTOR * tolerance)
 
     def count_far(self, piece: OutputPiece) -> None:
-        """Count the elements of a piece at which the reference errs by more than UNCERTAIN_ERROR."""
+        """Count the elements of a piece at which the reference errs by more than limits.UNCERTAIN_ERROR."""
         for _, _, reference, oracle, scale in self._chunks(piece):
-            self._far += int((self._errors(reference, oracle, scale) > UNCERTAIN_ERROR).sum())
+            self._far += int((self._errors(reference, oracle, scale) > limits.UNCERTAIN_ERROR).sum())
 
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
@@ -284,9 +280,9 @@ class Comparison:
             wrong = self._candidate_errors(candidate, reference, oracle, scale).flatten() > self.tolerance
             limit = self.tolerance * (oracle.abs() + scale)
             if self._is_gross:
-                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
+                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > limits.GROSS_ERROR)
                 centre = self._centre(sums, oracle)
-                limit = torch.maximum(limit, GROSS_ERROR * ((oracle - centre.mean).abs() + centre.spread))
+                limit = torch.maximum(limit, limits.GROSS_ERROR * ((oracle - centre.mean).abs() + centre.spread))
             limit = torch.where(limit.isfinite(), limit, 0.0)
             most -= int(wrong.sum())
             if most < 0:
@@ -311,7 +307,7 @@ class Comparison:
             wrong = error > self.tolerance
             self._beyond += int(wrong.sum())
             if self._is_gross:
-                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
+                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > limits.GROSS_ERROR)
             self._wrong += int(wrong.sum())
             if filled is not None:
                 self.unwritten += int((wrong & filled[position : position + len(wrong)]).sum())

@@ -20,6 +20,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.operator_profile import is_sum, terms_of
 from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
 from evaluator.worker.nested import tensors_of
@@ -35,8 +36,6 @@ BINS = ("histc", "bucketize", "searchsorted")
 value."""
 UNIT = torch.finfo(torch.float32).eps
 """Relative size of a unit of float32, in which honest answers add up."""
-SUM_UNITS = 0.25
-"""Terms that are added one after another err as if each were wrong by this many units, times the square root of their number."""
 
 
 class MonteCarlo(TorchDispatchMode):
@@ -105,7 +104,7 @@ def units_of(call: OperatorCall, results: Results) -> float:
     """Units by which a call's operands and results are moved."""
     if not is_sum(call.function.overloadpacket):
         return 1.0
-    return max(1.0, SUM_UNITS * math.sqrt(terms_of(call.function.overloadpacket, call.arguments, call.options, results.made)))
+    return max(1.0, limits.SUM_UNITS * math.sqrt(terms_of(call.function.overloadpacket, call.arguments, call.options, results.made)))
 
 
 def unit_of(dtype: torch.dtype) -> float:

@@ -10,6 +10,7 @@ import numpy
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
+from evaluator.judge import limits
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import Densified
@@ -18,8 +19,6 @@ from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_OUTPUTS = 1024
 MAX_DIMENSIONS = 64
-SCALAR_TOLERANCE = 1e-6
-"""Relative tolerance of a Python float among the outputs."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: st
 
 def _same_scalar(claimed: Any, expected: Any) -> bool:
     if isinstance(expected, float) and isinstance(claimed, float):
-        return math.isclose(claimed, expected, rel_tol=SCALAR_TOLERANCE) or (math.isnan(claimed) and math.isnan(expected))
+        return math.isclose(claimed, expected, rel_tol=limits.SCALAR_TOLERANCE) or (math.isnan(claimed) and math.isnan(expected))
     if type(claimed) is not type(expected):
         return False
     return numpy.array_equal(claimed, expected) if isinstance(expected, numpy.ndarray) else bool(claimed == expected)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
 from evaluator.judge.correctness.wide import widest
 from evaluator.worker.nested import mapped, tensors_of
@@ -20,10 +21,6 @@ WHOLE_FACTOR = 4.0
 """The oracle needs this many times the memory of its inputs and outputs, for intermediate results of operators and of comparing."""
 SLICE_SHARE = 16
 """The tested slices have a sixteenth of the rows."""
-AGREEMENT_FACTOR = 4
-"""Slices may differ by this many base tolerances: other sizes are computed by other kernels, in another order."""
-AGREEMENT_SHARE = 1e-3
-"""Share of the elements that may differ by more, since a sum is cancelled there, or they hang on a rounding."""
 
 
 def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
@@ -95,8 +92,8 @@ def _is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
     if is_exact(one.dtype):
         apart = one != other
     else:
-        limit = AGREEMENT_FACTOR * base_tolerance(one.dtype)
+        limit = limits.AGREEMENT_FACTOR * base_tolerance(one.dtype)
         one, other = one.to(widest(one.dtype)), other.to(widest(other.dtype))  # not all types have arithmetic
         scale = other.abs() + other.abs().square().mean().sqrt()
         apart = ~(((one - other).abs() <= limit * scale) | (one == other) | (one.isnan() & other.isnan()))
-    return int(apart.sum()) <= AGREEMENT_SHARE * apart.numel()
+    return int(apart.sum()) <= limits.AGREEMENT_SHARE * apart.numel()

@@ -12,20 +12,14 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Comparison, Doubts
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
 
-MOST_SHARE, FEW = 0.5, 4
-"""Share of an output's elements that may be in doubt, unless it is one index for each row; this many always may."""
 MOST = 1 << 22
 """Elements that may be in doubt however large the output is."""
-MOST_RUNS = 64
-"""Runs of the reference that look for the values of elements in doubt. A value that a sixth of the runs take is missed with a
-probability of 1e-5."""
-FRUITLESS_TRIES = 256
-"""Elements in doubt times the runs that explained none of them, after which none is looked for any more."""
 SAMPLE = 64
 """Elements in doubt that are looked for first, since few rows take little time. In a wrong answer some of them stay."""
 
@@ -45,8 +39,8 @@ def explained_by_rounding(
         if left[number] < 0:
             continue
         is_lone_index = is_exact(candidate[number].dtype) and row_elements(candidate[number]) == 1
-        share = 1.0 if is_lone_index else MOST_SHARE
-        most = min(left[number], int(max(share * comparisons[number].elements, FEW)))
+        share = 1.0 if is_lone_index else limits.DOUBT_SHARE
+        most = min(left[number], int(max(share * comparisons[number].elements, limits.DOUBT_ELEMENTS)))
         found = comparisons[number].doubts(piece, most)
         if found is None:
             return set()
@@ -94,7 +88,7 @@ def _all_taken(
     """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
     left = dict(doubts)
     fruitless = 0
-    for _ in range(MOST_RUNS):
+    for _ in range(limits.MOST_RUNS):
         if not left:
             return True
         rows, count = sorted_rows(left, candidate), sum(len(each.positions) for each in left.values())
@@ -102,7 +96,7 @@ def _all_taken(
         left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
         left = {number: each for number, each in left.items() if len(each.positions)}
         fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
-        if fruitless * len(rows) >= FRUITLESS_TRIES:
+        if fruitless * len(rows) >= limits.FRUITLESS_TRIES:
             return False
     return not left
 

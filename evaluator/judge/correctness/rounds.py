@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES, PREVIOUS_OUTPUT
+from evaluator.judge import limits
 from evaluator.judge.correctness.check import INACCURATE, OVERFLOWS, Judgement, judge_values, learn, uncertain_outputs, why_undecided
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
-from evaluator.judge.correctness.errors.pattern import ISOLATED_SHARE
 from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
@@ -38,10 +38,6 @@ from evaluator.worker.nested import tensors_of
 
 KERNELS_S = 5.0
 """Timeout of the call that records the kernels of a wrong answer."""
-SLOW_CALL_S = 0.05
-SLOW_FACTOR = 10
-"""A call that takes longer than both, in seconds and in multiples of the reference's time, is very slow: it gets fewer rounds, since others
-wait."""
 VARIES = "a second call with the same input gave another output: random numbers (dropout is off here), a race or uninitialised memory"
 BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
 """Categories of an answer that may be wrong by rounding alone."""
@@ -120,8 +116,8 @@ class Rounds:
 
     def _takes_far_longer(self, arguments: Sequence[Any]) -> bool:
         """Whether the last call, the second one with these arguments, took far longer than the reference."""
-        is_slow = self._call_s >= SLOW_CALL_S
-        return is_slow and self._call_s > SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
+        is_slow = self._call_s >= limits.SLOW_CALL_S
+        return is_slow and self._call_s > limits.SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
 
     def _reference_s(self, arguments: Sequence[Any]) -> float:
         start = time.monotonic()
@@ -357,7 +353,8 @@ def _moved(first: Judgement, second: Judgement) -> bool:
     """Whether a few elements are wrong in both answers, and not the same ones."""
     both = zip(first.figures, second.figures, strict=False)
     return any(
-        one.first_index != two.first_index and 0 < max(one.wrong, two.wrong) <= max(1, ISOLATED_SHARE * one.elements) for one, two in both
+        one.first_index != two.first_index and 0 < max(one.wrong, two.wrong) <= max(1, limits.ISOLATED_SHARE * one.elements)
+        for one, two in both
     )
 
 

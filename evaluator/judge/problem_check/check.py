@@ -19,7 +19,7 @@ from evaluator.judge import limits
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.inputs.draw import Draw
-from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
@@ -120,7 +120,7 @@ class _Check:
             if draw is not None:
                 self._check_own_answer(draw)
         if self._case.problem.declaration.compute:
-            draws = (self._answered(self._own()) for _ in range(OWN_DRAWS))
+            draws = (self._answered(self._own()) for _ in range(limits.ROUNDS))
             yield from disguise_findings(self._oracle, ((draw.arguments, draw.outputs, partial(self._comparisons, draw)) for draw in draws))
         yield from self._trivial(first, round_inputs)
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from evaluator.judge.correctness.tolerance import BASE_TOLERANCE, LONG_SUM_LIMIT, UNINFORMATIVE_FACTOR, allowed_error, base_tolerance
+from evaluator.judge import limits
+from evaluator.judge.correctness.tolerance import BASE_TOLERANCE, allowed_error, base_tolerance
 from evaluator.judge.problem_check.trivial_answers import NARROWER
 
 
@@ -11,7 +12,7 @@ from evaluator.judge.problem_check.trivial_answers import NARROWER
 def test_the_tolerance_has_no_room_for_the_next_narrower_type_however_far_off_the_reference_is(dtype: torch.dtype, factor: float) -> None:
     values = torch.randn(1 << 20, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     error = ((values.to(NARROWER[dtype]).double() - values).abs() / (values.abs() + 1)).max()
-    informative = [BASE_TOLERANCE[dtype] * UNINFORMATIVE_FACTOR * share / 32 for share in range(33)]
+    informative = [BASE_TOLERANCE[dtype] * limits.UNINFORMATIVE_FACTOR * share / 32 for share in range(33)]
     assert all(reference_error < factor * allowed_error(dtype, reference_error) < error for reference_error in informative)
 
 
@@ -28,7 +29,7 @@ def test_the_tolerance_grows_with_the_references_error_and_leaves_it_room(dtype:
 def test_only_long_sums_in_float32_widen_the_tolerance_and_not_without_end() -> None:
     lengths = [2**power for power in range(40)]
     bounds = [base_tolerance(torch.float32, terms) for terms in lengths]
-    assert bounds == sorted(bounds) and bounds[-1] == LONG_SUM_LIMIT
+    assert bounds == sorted(bounds) and bounds[-1] == limits.LONG_SUM_LIMIT
     assert all(bound == BASE_TOLERANCE[torch.float32] for bound, terms in zip(bounds, lengths, strict=True) if terms <= 1 << 15)
     assert base_tolerance(torch.float32, 1 << 20) == pytest.approx(3 * 2**10 * 2**-24)
     assert base_tolerance(torch.complex64, 1 << 20) == base_tolerance(torch.float32, 1 << 20)

@@ -12,14 +12,13 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.errors.variants.call import Call, Recorder, Substitution, Swap
 from evaluator.judge.correctness.errors.variants.swaps import PRODUCTS, of_rounded, to_type
 from evaluator.judge.correctness.output_scale import rms
 from evaluator.worker.nested import tensors_of
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
-NEARER = 3.0
-"""A wrong answer equals a disguise if its mean error to that is this many times smaller than to the right answer."""
 
 
 def _is_rounding(call: Call) -> bool:
@@ -72,6 +71,6 @@ def broken_rule(model: torch.nn.Module, inputs: Sequence[Any], candidate: torch.
     for disguise, answers in disguised(model, wide):
         # Rounded as the answer was, so that this is no part of the distance.
         distance = rms((candidate.double() - answers[number].to(candidate.dtype)).reshape(-1))
-        if distance * NEARER <= error:
+        if distance * limits.NEARER <= error:
             return f"the reference with {disguise.what}, and this problem has to be computed in FP8"
     return ""

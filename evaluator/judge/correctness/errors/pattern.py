@@ -4,9 +4,10 @@ import math
 
 import torch
 
+from evaluator.judge import limits
+
 EVERYTHING_SHARE = 0.98
 """Share of an output, or of its lines, that counts as all of it: a few elements of a wrong output are right by chance."""
-ISOLATED_SHARE = 1e-3
 MAX_POSITIONS = 4096
 """Maximum number of positions that are searched for a stride."""
 MAX_LINES = 1 << 22
@@ -94,7 +95,7 @@ class ErrorPattern:
         stride = math.gcd(*(after - before for before, after in zip(self._positions, self._positions[1:], strict=False)))
         if stride > 1 and self._count > 2:
             return f"a stride of {stride}"
-        return "isolated" if self._count <= max(1, ISOLATED_SHARE * self._elements) else f"scattered{self._where()}"
+        return "isolated" if self._count <= max(1, limits.ISOLATED_SHARE * self._elements) else f"scattered{self._where()}"
 
     def _lines(self) -> str:
         """The pattern if nearly all of some columns of some rows are wrong, and nothing else; else empty."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.inputs.input_distributions import changed, changes_anything
@@ -27,14 +28,6 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OWN, ROWS, SCALED, SOUND, Rule
 from evaluator.worker.nested import tensors_of
-
-OWN_DRAWS = 5
-"""Rounds with unchanged inputs, if other distributions don't decide. One is too few: for a mean over random targets, a constant passes it
-with probability 1/4."""
-ANY_DRAWS = 5
-"""Minimum rounds if every distribution decides."""
-CONSTANT_SPREAD = 1e-5
-"""An output whose elements differ by at most this share of the largest does not depend on the changed inputs."""
 
 _random = secrets.SystemRandom()
 
@@ -77,10 +70,10 @@ class RoundInputs:
         """
         if self._case.any_inputs:
             others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
-            padding = [RoundPlan(OWN)] * max(bool(self._case.stored), ANY_DRAWS - 2 - len(others))
+            padding = [RoundPlan(OWN)] * max(bool(self._case.stored), limits.ROUNDS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
         sound = (name for name in self._others() if name in SOUND)
-        names = [*sound, *self._few(), *[OWN] * (OWN_DRAWS - 2), *(self.reported if self._strict else ())]
+        names = [*sound, *self._few(), *[OWN] * (limits.ROUNDS - 2), *(self.reported if self._strict else ())]
         between = [RoundPlan(name) for name in names]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
@@ -182,4 +175,4 @@ def _is_constant(tensor: torch.Tensor) -> bool:
     if is_float8(tensor.dtype):
         tensor = tensor.float()
     least, largest = (float(value) for value in tensor.aminmax())
-    return largest - least <= CONSTANT_SPREAD * max(abs(least), abs(largest))
+    return largest - least <= limits.UNCHANGED_SPREAD * max(abs(least), abs(largest))

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
+from evaluator.judge import limits
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.problem.problem import ProblemCase
 from evaluator.problem.stored_inputs import StoredTensor
@@ -27,11 +28,11 @@ def names(rounds: RoundInputs) -> list[str]:
 
 def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"))
-    assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "outliers", *["own"] * OWN_DRAWS])
+    assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "outliers", *["own"] * limits.ROUNDS])
     assert names(rounds)[0] == names(rounds)[-1] == "own"
     rules = {draw.distribution: draw.rule for draw in map(rounds.draw, rounds.plans)}
     assert rules == {"own": "tolerance", "signs": "gross", "scaled": "gross", "rows": "gross", "outliers": "finite"}
-    assert [plan.twice for plan in rounds.plans] == [True, *[False] * (OWN_DRAWS + 2), True]
+    assert [plan.twice for plan in rounds.plans] == [True, *[False] * (limits.ROUNDS + 2), True]
     assert rounds.reported == REPORTED
 
 
@@ -45,7 +46,7 @@ def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"), strict=True)
     assert set(names(rounds)) == {*DISTRIBUTIONS} - {"runs"}
     assert {rounds.draw(RoundPlan(name)).rule for name in REPORTED} == {Rule.TOLERANCE}
-    assert names(rounds).count("own") == OWN_DRAWS
+    assert names(rounds).count("own") == limits.ROUNDS
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_workload_has_one_change_of_each_sort(tmp_path: Path, declared: str, s
 def test_only_changes_that_keep_structure_are_planned(tmp_path: Path, drawn: str, changes: list[str]) -> None:
     rounds = rounds_of(plain_case(tmp_path, drawn), strict=True)
     assert sorted(name for name in names(rounds) if name != "own") == sorted(changes)
-    assert names(rounds).count("own") == OWN_DRAWS >= 5
+    assert names(rounds).count("own") == limits.ROUNDS >= 5
 
 
 def test_a_problem_may_be_without_a_distribution(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_where_any_inputs_are_declared_nothing_is_left_out(tmp_path: Path) -> No
 def test_nothing_changes_where_the_reference_would_break_the_device(tmp_path: Path) -> None:
     body = "return nn.functional.binary_cross_entropy(x, y, reduction='none')"
     rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30), torch.rand(20, 30)", body, "x, y"), strict=True)
-    assert names(rounds) == ["own"] * OWN_DRAWS and rounds.reported == []
+    assert names(rounds) == ["own"] * limits.ROUNDS and rounds.reported == []
 
 
 def test_a_lack_of_memory_is_no_reason_to_leave_a_change_out(tmp_path: Path) -> None:

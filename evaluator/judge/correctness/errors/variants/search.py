@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
 from evaluator.judge.correctness.output_scale import finite, rms
@@ -22,8 +23,6 @@ from evaluator.worker.nested import mapped, tensors_of
 MOST_VARIANTS = 32
 BUDGET_S = 10.0
 """No further variant begins after this time, in seconds."""
-CLOSER = 20.0
-"""An answer must be this many times closer to a variant than to the oracle, in its largest and in its mean error."""
 TIE = 2.0
 """Variants of one family can't be distinguished if their mean errors are within this factor of the smallest."""
 CHUNK_ELEMENTS = 1 << 24
@@ -44,7 +43,7 @@ class Distance:
         return f"to {self.largest:.1g}" if self.largest else "exactly"
 
     def is_closer(self, other: "Distance") -> bool:
-        return self.largest * CLOSER <= other.largest and (self.mean * CLOSER <= other.mean or math.isinf(other.largest))
+        return self.largest * limits.CLOSER <= other.largest and (self.mean * limits.CLOSER <= other.mean or math.isinf(other.largest))
 
 
 class Search:
