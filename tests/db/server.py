@@ -30,7 +30,7 @@ def running(options: str = _FAST) -> Iterator[str]:
     assert folder is not None
     home = Path(tempfile.mkdtemp(prefix="assay-postgresql-"))
     user = _user()
-    if user:
+    if user is not None:
         shutil.chown(home, user)
     data = home / "data"
 
@@ -58,12 +58,12 @@ def create(home: str, name: str) -> str:
     return url(home, name)
 
 
-def _user() -> str | None:
-    """The user that runs the server: PostgreSQL refuses root."""
+def _user() -> int | None:
+    """The ID of the user that runs the server: PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return None
-    names = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in names else "nobody"
+    users = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
+    return users.get("postgres", users["nobody"])
 
 
 def drop(home: str, name: str) -> None:
