@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console
-from rich.table import Table
-
 from evaluator.sandbox import Level
 from tests.attacks import test_attacks as attacks
 from tests.contract import test_contract as contract
@@ -54,7 +51,7 @@ CORPORA = {
 
 
 def main() -> int:
-    """Judge the corpora, and print the table."""
+    """Judge the corpora, and print what differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("kind", choices=("cpu", "cuda"), help="the kind of device")
     parser.add_argument("--only", nargs="+", choices=CORPORA, default=list(CORPORA), metavar="NAME", help=f"of {', '.join(CORPORA)}")
@@ -63,7 +60,6 @@ def main() -> int:
     options = parser.parse_args()
     level = ("--sandbox", options.sandbox) if options.sandbox else ()
     wrong = 0
-    table = Table("corpus", "submissions", "as expected", "seconds", title=f"Verdicts on {options.kind}")
     for name in options.only:
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="assay-corpora-") as folder:
@@ -72,11 +68,10 @@ def main() -> int:
             if options.export:
                 _export(Path(folder), options.export / f"{name}.json")
         found = list(differences(corpus, records, options.kind))
-        sys.stdout.writelines(found)
+        seconds = time.monotonic() - start
+        sys.stdout.writelines([*found, f"{name}: {len(records) - len(found)} of {len(records)} as expected, {seconds:.0f} s\n"])
         sys.stdout.flush()
         wrong += len(found)
-        table.add_row(name, str(len(records)), str(len(records) - len(found)), f"{time.monotonic() - start:.0f}")
-    Console().print(table)
     return int(bool(wrong))
 
 
