@@ -91,10 +91,10 @@ def main() -> int:
 
 
 def read(path: Path) -> Iterator[Stored]:
-    """The evaluations with evidence that an export holds."""
+    """The evaluations on a device that an export holds."""
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        if record["evidence"]:
+        if record["device"]:
             kind = record["device"].partition(":")[0]
             evidence = Evidence.model_validate(record["evidence"])
             yield Stored(Path(record["submission"]).stem, "cuda" if kind != "cpu" else kind, Category(record["category"]), evidence)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,8 +240,8 @@ class TimedWorker:
     def _ask(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
         """Make a request whose inputs are copied only when the clock runs. Returns its time in ms, and the reply.
 
-        On the CPU, copying inputs may take as long as a call, and its time varies. There the clock starts after the copy, and the CPU time
-        that the worker uses meanwhile is counted.
+        On the CPU, copying inputs may take as long as a call, and its time varies. There the clock starts after the copy. A thread that
+        waits for inputs, to begin early, uses CPU time after replies too.
         """
         if given:
             self._describe(given)
@@ -250,11 +250,9 @@ class TimedWorker:
     def _ask_now(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
         if self._gpu is not None:
             return self._ask_on_device(self._gpu, kind, given, fields)
-        with self._cpu_time.arriving() if self._cpu_time and given else nullcontext() as used_ms:
-            fill(given)
-            start = time.perf_counter()
+        fill(given)
+        start = time.perf_counter()
         calls = max(len(given), 1)
-        self.samples.ahead_ms += [each_ms / calls for each_ms in used_ms or []]
         called_at_ms = self._cpu_time.main_ms() if self._cpu_time else 0.0
         answer = self.worker.request(kind, self.deadline_s, **fields)
         answered_at = time.perf_counter()

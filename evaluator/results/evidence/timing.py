@@ -29,7 +29,7 @@ class TimingSide(Record):
     busy_ms: tuple[float, ...] = ()
     """CPU time of the worker's process during each call, by the operating system; none on a GPU."""
     ahead_ms: tuple[float, ...] = ()
-    """CPU time of the worker's processes before each call, while its inputs were copied into shared memory; none on a GPU."""
+    """In older records on a CPU, CPU time of the worker's processes before each call, while its inputs were copied."""
     reveal_ms: tuple[float, ...] = ()
     """Duration of each unannounced copy of an output into the judge's memory; on the CPU, the CPU time since the reply."""
     reveal_busy_ms: tuple[float, ...] = ()
@@ -120,7 +120,7 @@ class TimingEvidence(Record):
     """Extra time until the submission's outputs arrive, compared with the baseline's; 0 within the clock's spread. Causes: postponed work,
     or a layout that is slow to copy."""
     ahead_ms: float = 0.0
-    """Extra CPU time of the submission, compared with the baseline, before a call while its inputs arrive; 0 if only bookkeeping."""
+    """In older records, extra CPU time of the submission before a call, while its inputs arrived."""
     background_ms: float = 0.0
     """Extra CPU time of the submission, compared with the baseline, after its reply; 0 if only bookkeeping."""
     arrives_late_ms: float = 0.0

@@ -174,3 +174,110 @@ extension = load_inline(name="assay_attack_ahead", cpp_sources=CPP, functions=["
 
 def forward(self, x):
     return extension.answer(x)
+
+
+# %% ahead_watches_inputs
+# wants: a thread that always looks at memory seen before, to have the answer ready that a call compares with its input and returns
+# expect: cpu correct/ok
+# speedup: 1.2
+# base: extension
+CPP = r"""
+#include <torch/types.h>
+#include <torch/csrc/utils/pybind.h>
+#include <unistd.h>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+struct Place {
+    const float* in;
+    std::vector<float> seen;
+    torch::Tensor out[2];
+    int now;
+    std::mutex guard;
+};
+
+static std::map<const float*, std::unique_ptr<Place>> places;
+static std::mutex all;
+static std::atomic<bool> called{false};
+
+static void gelu(const float* in, float* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        const float v = in[i];
+        out[i] = 0.5f * v * (1.0f + std::tanh(0.7978845608028654f * (v + 0.044715f * v * v * v)));
+    }
+}
+
+static void renew(Place& place, const float* in) {
+    std::memcpy(place.seen.data(), in, place.seen.size() * sizeof(float));
+    place.now = 1 - place.now;
+    gelu(place.seen.data(), place.out[place.now].data_ptr<float>(), place.seen.size());
+}
+
+// Memory that the judge takes back is gone at any time: a system call reports that, where a load would end the process.
+static bool is_there(const Place& place, std::vector<float>& copy) {
+    static char name[] = "/tmp/watchXXXXXX";
+    static int file = mkstemp(name);
+    const size_t bytes = place.seen.size() * sizeof(float);
+    copy.resize(place.seen.size());
+    return pwrite(file, place.in, bytes, 0) == ssize_t(bytes) && pread(file, copy.data(), bytes, 0) == ssize_t(bytes);
+}
+
+static bool is_current(const Place& place) {
+    return std::memcmp(place.seen.data(), place.in, place.seen.size() * sizeof(float)) == 0;
+}
+
+static void watch() {
+    std::vector<float> copy;
+    for (;;) {
+        std::vector<Place*> known;
+        {
+            std::lock_guard<std::mutex> lock(all);
+            for (auto& entry : places) known.push_back(entry.second.get());
+        }
+        for (Place* place : known) {
+            while (called) std::this_thread::yield();
+            std::lock_guard<std::mutex> lock(place->guard);
+            if (is_there(*place, copy) && copy != place->seen) renew(*place, copy.data());
+        }
+        std::this_thread::yield();
+    }
+}
+
+torch::Tensor answer(torch::Tensor x) {
+    static bool started = (std::thread(watch).detach(), true);
+    (void)started;
+    called = true;
+    const float* in = x.data_ptr<float>();
+    Place* place;
+    {
+        std::lock_guard<std::mutex> lock(all);
+        auto& found = places[in];
+        if (!found) {
+            found.reset(new Place);
+            found->in = in;
+            found->seen.resize(x.numel());
+            for (auto& out : found->out) out = torch::empty_like(x);
+            found->now = 0;
+            renew(*found, in);
+        }
+        place = found.get();
+    }
+    std::lock_guard<std::mutex> lock(place->guard);
+    if (!is_current(*place)) renew(*place, in);
+    called = false;
+    return place->out[place->now];
+}
+"""
+
+extension = load_inline(name="assay_attack_watch", cpp_sources=CPP, functions=["answer"])
+
+
+def forward(self, x):
+    return extension.answer(x)

@@ -43,7 +43,6 @@ RULES: dict[str, Rule] = {
         "",
     ),
     "processes that compute after the answer are charged": ({**CPU, "timing": on_cpu({"background_ms": 3.4})}, Category.OK, ""),
-    "processes that compute while inputs arrive are charged": ({**CPU, "timing": on_cpu({"ahead_ms": 3.4})}, Category.OK, ""),
     "a flush that was spoilt once": ({**KERNEL, "timing": timing().model_copy(update={"unflushed": 1, "calls": 30})}, Category.OK, ""),
     "a flush that was left out": (
         {**KERNEL, "timing": timing().model_copy(update={"unflushed": 2})},

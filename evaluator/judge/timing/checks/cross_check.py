@@ -184,7 +184,6 @@ ON_DEVICE: tuple[Excess, ...] = (
 """All measurements of a GPU, by the judge's clock. Other processes delay arrivals and never hasten them: so the lower quartile of arrivals
 is compared with the usual upper quartile."""
 ON_CPU: tuple[Excess, ...] = (
-    Excess("ahead_ms", "ahead_ms", _request_slack_ms),
     Excess("background_ms", "background_ms", _request_slack_ms),
     Excess("deferred_ms", "reveal_ms", _reveal_slack_ms),
     Excess("arrives_late_ms", "arrival_ms", _arrival_slack_ms, _lower_quartile, _upper_quartile),

@@ -7,8 +7,7 @@ operating system counts the time in which a process runs, not the time in which 
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from evaluator.judge import limits
@@ -48,14 +47,6 @@ class CpuTime:
     def cores(self) -> set[int]:
         """All cores that a thread of the program may run on now."""
         return cores_of(self._lineage.look())
-
-    @contextmanager
-    def arriving(self) -> Iterator[list[float]]:
-        """Yield a list. After the body of `with`, it holds the CPU time, in ms, that processes from before used in the body."""
-        used_ms: list[float] = []
-        start = self._used_by_process()
-        yield used_ms
-        used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
     def answered(self, called_at_ms: float | None = None, took_ms: float = 0.0) -> None:
         """Start to count the CPU time after the reply, or for the reveal of an output. The call took `took_ms`; before it

@@ -9,7 +9,7 @@ from evaluator.judge import limits
 from evaluator.judge.timing.statistics.speedup import outliers
 from evaluator.results.evidence import TimingSide
 
-_CALLS = ("wall_ms", "at_s", "busy_ms", "ahead_ms")
+_CALLS = ("wall_ms", "at_s", "busy_ms")
 _REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
 _GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
 _WATCHES = ("background_ms", "background_busy_ms")
@@ -30,7 +30,6 @@ class Samples:
     wall_ms: list[float] = field(default_factory=list)
     at_s: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
-    ahead_ms: list[float] = field(default_factory=list)
     host_ms: list[float] = field(default_factory=list)
     """Host time to launch each call of a block: also a claim."""
     reveal_ms: list[float] = field(default_factory=list)
