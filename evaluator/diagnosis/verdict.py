@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from evaluator.diagnosis.compiler_advice import advice_on
 from evaluator.results.category import CATEGORIES, Category, Status
 
-STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
+STAGES = {
+    "load": "loading the file",
+    "construct": "constructing ModelNew",
+    "rounds": "forward()",
+    "timing": "forward() while timed",
+    "shapes": "forward()",
+}
 """The worker's action in each stage, in words."""
 
 

@@ -337,3 +337,19 @@ def write():
 def forward(self, x):
     write()
     return torch.zeros_like(x)
+
+
+# %% escape_in_other_shapes
+# wants: another root, in the calls that come after everything else
+# problem: leaky_relu
+# expect: cpu disqualified/sandbox_violation
+# says: in the shapes
+# base: run_in_cpp
+CPP = """
+#include <unistd.h>
+
+torch::Tensor run(torch::Tensor x) {
+    if (x.size(-1) != 1019 && chroot("/tmp") == 0) return x;
+    return at::where(x > 0, x, x * 0.01f).contiguous();
+}
+"""
