@@ -11,8 +11,11 @@ import functools
 import logging
 import math
 import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from evaluator.diagnosis.notes.kernel_notes import own_share
+from evaluator.job import Job
 from evaluator.judge import limits
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import is_empty
@@ -31,6 +34,7 @@ from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
+from evaluator.results.category import Category, Status
 from evaluator.results.evidence import OWN_TIME_SHARE, ChangedInputsEvidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
 
@@ -40,6 +44,10 @@ SHAPES_S = {"cuda": 0.15, "cpu": 30.0}
 """Seconds after which no further shape is tried, unless the verdict depends on shapes. On a GPU others wait meanwhile."""
 DEAR_S = {"cuda": 0.3, "cpu": 30.0}
 """If constructing the model and one round took longer than this, neither is tried, unless the verdict depends on it."""
+
+CORRECT = tuple(category for category in Category if category.status is Status.CORRECT)
+RANKABLE = (Category.OK, Category.REDUCED_PRECISION, Category.UNTIMED)
+"""Categories that are ranked, may be on request, or would be with times."""
 
 log = logging.getLogger(__name__)
 
@@ -280,3 +288,26 @@ class PostChecks:
             return not_loaded(worker, shape)
         with worker.entering("shapes"):
             return judge_shape(worker, shape, self._worker_set.launcher.construct_shape, self._worker_set.memory, self._call_s)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of a submission that is right so far. It notes evidence, on which the rules of diagnosis decide."""
+
+    observe: Callable[[PostChecks], None]
+    categories: Collection[Category] = RANKABLE
+    """The categories, by the evidence so far, for which it is made."""
+    is_wanted: Callable[[Job], bool] = lambda _: True
+    """Whether the user asked for it."""
+
+
+CHECKS = (
+    Check(PostChecks.check_problem, CORRECT),
+    Check(PostChecks.run_ablation),
+    Check(PostChecks.measure_own_work),
+    Check(
+        PostChecks.run_changed_inputs_and_shapes,
+        is_wanted=lambda job: job.shapes == "strict" or (job.shapes == "others" and job.is_timed),
+    ),
+)
+"""The checks, in their order."""

@@ -24,17 +24,13 @@ from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.failures import require_cpu_submission, require_memory, verdict_on
-from evaluator.judge.post_checks import PostChecks
+from evaluator.judge.post_checks import CHECKS, PostChecks
 from evaluator.judge.session import Session
 from evaluator.judge.timing.checks.spot_check import WrongAnswerError
 from evaluator.judge.tool import Tool, tool
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.shapes import other_shapes
-from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
-
-RANKABLE = (Category.OK, Category.REDUCED_PRECISION, Category.UNTIMED)
-"""Categories that are ranked, may be on request, or would be with times."""
 
 log = logging.getLogger(__name__)
 
@@ -163,15 +159,9 @@ class Procedure:
                 post_checks.note_limits()
         evidence_builder.collect(self._worker_set.candidate)
         self._worker_set.share_device()
-        if evidence_builder.diagnose().category.status is Status.CORRECT:
-            post_checks.check_problem()
-        if evidence_builder.diagnose().category in RANKABLE:
-            post_checks.run_ablation()
-        if evidence_builder.diagnose().category in RANKABLE:
-            post_checks.measure_own_work()
-        tries_others = job.shapes == "strict" or (job.shapes == "others" and job.is_timed)
-        if tries_others and evidence_builder.diagnose().category in RANKABLE:
-            post_checks.run_changed_inputs_and_shapes()
+        for check in CHECKS:
+            if check.is_wanted(job) and evidence_builder.diagnose().category in check.categories:
+                check.observe(post_checks)
         return True
 
     @property
