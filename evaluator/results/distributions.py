@@ -59,7 +59,7 @@ DISTRIBUTIONS = {
     ),
     SCALED: Distribution(
         "signs are random, each row times a number from 1/4 to 4",
-        Rule.FINITE,
+        Rule.GROSS,
         "here each row is multiplied by 1/4 to 4, and signs are random: a formula for the usual range fails, as does a missing bound",
     ),
     "wide": Distribution(
@@ -99,7 +99,7 @@ DISTRIBUTIONS = {
     ),
     RUNS: Distribution(
         "the signs of a few runs of the previous inputs' elements change",
-        Rule.FINITE,
+        Rule.GROSS,
         "here a few elements of the previous inputs were changed in place: cached results fail",
         telling=_FEW,
         weight=2,

@@ -63,7 +63,7 @@ def _user() -> int | None:
     if os.geteuid() != 0:
         return None
     users = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
-    return users.get("postgres", users["nobody"])
+    return users.get("postgres") or pwd.getpwnam("nobody").pw_uid
 
 
 def drop(home: str, name: str) -> None:

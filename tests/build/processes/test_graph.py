@@ -192,12 +192,12 @@ def test_a_job_whose_ninja_was_killed_failed_for_no_fault_of_its_own(tmp_path: P
     assert "ninja ended" in ended.result.output
 
 
-@pytest.mark.parametrize("forged", ["ln -s /etc/passwd", "mkdir", "mkfifo"])
+@pytest.mark.parametrize("forged", ["ln -s $PWD/elsewhere", "mkdir", "mkfifo"])
 def test_files_of_the_graph_that_a_command_puts_in_place_are_not_followed(tmp_path: Path, forged: str) -> None:
     script = f'place=$(readlink /proc/$PPID/cwd); rm -f "$place/b.log"; {forged} "$place/b.log"'
     with graph(tmp_path, Job("both", (Edge("a", script), Edge("b", "echo kept", ("a",))))) as run:
         (ended,) = run.wait(1) or run.stop()
-    assert "root:" not in ended.result.output
+    assert "kept" not in ended.result.output
 
 
 def test_nothing_is_left_of_a_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ UNCOUNTED = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
 def test_who_is_fast_in_two_calls_of_five_gains_nothing(
     judge: Judge, context: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.correctness.rounds.SLOW_CALL_S", 600.0)  # on a busy machine too it gets all calls
+    monkeypatch.setattr("evaluator.judge.limits.SLOW_CALL_S", 600.0)  # on a busy machine too it gets all calls
     result = judge(forward(BUSY.format(how=how)), context=replace(context, cores=(LAST,)))
     timing = result.evidence.timing
     assert timing is not None and timing.statistic == "median", result.message

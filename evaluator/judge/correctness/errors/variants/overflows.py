@@ -1,6 +1,8 @@
 """Formulas that are right unless exp() overflows in float32. A round in which an answer equals such a formula decides nothing."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -28,21 +30,14 @@ def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def overflows(subject: Subject) -> Iterator[Variant]:
-    """A softmax without a maximum, tanh and softplus by exp(): each alone, and all of them together."""
-    softmaxes = {name: of_exp(_exp, subtract=False) for name in subject.called("softmax", "log_softmax", "logsumexp", ATTENTION)}
-    softmaxes |= dict.fromkeys(subject.called("cross_entropy"), _cross_entropy)
-    if softmaxes:
-        yield Variant("a softmax that does not subtract the row's maximum before exp()", softmaxes)
-    tanhs: dict[str, Swap] = {}
-    for what, tanh in (("exp(2x)", _tanh), ("exp(-2x)", _tanh_of_negative)):
-        tanhs = {name: _of_tanh(tanh) for name in subject.called("tanh", "gelu", "mish")}
-        if tanhs:
-            yield Variant(f"a tanh from {what}, which overflows", tanhs)
-    softplus = dict.fromkeys(subject.called("softplus"), _softplus)
-    if softplus:
-        yield Variant("a softplus from exp(x), which overflows", softplus)
-    if sum(map(bool, (softmaxes, tanhs, softplus))) > 1:
-        yield Variant("softmax, tanh and softplus from exp(), which overflows", {**softmaxes, **tanhs, **softplus})
+    """Each formula whose function the reference calls, and all of them together."""
+    found: list[dict[str, Swap]] = []
+    for words, swaps in FORMULAS.items():
+        if swapped := {name: swaps[name] for name in subject.called(*swaps)}:
+            yield Variant(words, swapped)
+            found.append(swapped)
+    if len(found) > 1:
+        yield Variant("several functions from exp(), which overflows", reduce(operator.or_, found))
 
 
 def _exp(x: torch.Tensor) -> torch.Tensor:
@@ -63,6 +58,19 @@ def _tanh_of_negative(x: torch.Tensor) -> torch.Tensor:
     return (1 - power) / (1 + power)
 
 
+def _mish_of_products(x: torch.Tensor) -> torch.Tensor:
+    product = _exp(x) * (_exp(x) + 2)
+    return _single(x * _single(product)) / _single(product + 2)
+
+
+def _sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return _exp(x) / _single(1 + _exp(x))
+
+
+def _of_first(function: Callable[[torch.Tensor], torch.Tensor]) -> Swap:
+    return lambda call: function(call.first)
+
+
 def _of_tanh(tanh: Callable[[torch.Tensor], torch.Tensor]) -> Swap:
     def swapped(call: Call) -> Any:
         x = call.first
@@ -81,8 +89,37 @@ def _softplus(call: Call) -> Any:
     return (1 + _exp(beta * call.first)).log() / beta
 
 
-def _cross_entropy(call: Call) -> Any:
-    powers = _exp(call.first)
-    shares = (powers / _single(powers.sum(1, keepdim=True))).log()
+def _cross_entropy(call: Call, subtract: bool) -> Any:
+    x = call.first
+    powers = _exp(x - x.amax(1, keepdim=True) if subtract else x)
+    shares = _single(powers / _single(powers.sum(1, keepdim=True))).log()
     reduction = call.options.get("reduction", "mean")
     return torch.nn.functional.nll_loss(shares, call.value(1, "target"), reduction=reduction)
+
+
+def _log_softmax(call: Call) -> torch.Tensor:
+    x, dimension = call.first, call.value(1, "dim", -1)
+    powers = _exp(x - x.amax(dimension, keepdim=True))
+    return _single(powers / powers.sum(dimension, keepdim=True)).log()
+
+
+FORMULAS: dict[str, dict[str, Swap]] = {
+    "a softmax that does not subtract the row's maximum before exp()": {
+        **dict.fromkeys(("softmax", "log_softmax", "logsumexp", ATTENTION), of_exp(_exp, subtract=False)),
+        "cross_entropy": partial(_cross_entropy, subtract=False),
+    },
+    "the logarithm of a softmax, which is 0 for small exp()": {
+        "log_softmax": _log_softmax,
+        "cross_entropy": partial(_cross_entropy, subtract=True),
+    },
+    "a tanh from exp(2x), which overflows": dict.fromkeys(("tanh", "gelu", "mish"), _of_tanh(_tanh)),
+    "a tanh from exp(-2x), which overflows": dict.fromkeys(("tanh", "gelu", "mish"), _of_tanh(_tanh_of_negative)),
+    "a product of exp(), which overflows": {"mish": _of_first(_mish_of_products)},
+    "a softplus from exp(x), which overflows": {"softplus": _softplus},
+    "a sigmoid from exp(x), which overflows": {
+        "sigmoid": _of_first(_sigmoid),
+        "silu": _of_first(lambda x: x * _sigmoid(x)),
+        "log_sigmoid": _of_first(lambda x: -(1 + _exp(-x)).log()),
+    },
+}
+"""Formulas that are right for the usual numbers, by their words: the functions that they compute."""
