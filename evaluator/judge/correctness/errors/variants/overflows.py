@@ -89,18 +89,18 @@ def _softplus(call: Call) -> Any:
     return (1 + _exp(beta * call.first)).log() / beta
 
 
-def _cross_entropy(call: Call, subtract: bool) -> Any:
-    x = call.first
-    powers = _exp(x - x.amax(1, keepdim=True) if subtract else x)
-    shares = _single(powers / _single(powers.sum(1, keepdim=True))).log()
-    reduction = call.options.get("reduction", "mean")
-    return torch.nn.functional.nll_loss(shares, call.value(1, "target"), reduction=reduction)
+def _log_shares(x: torch.Tensor, dimension: int, subtract: bool) -> torch.Tensor:
+    powers = _exp(x - x.amax(dimension, keepdim=True) if subtract else x)
+    return _single(powers / _single(powers.sum(dimension, keepdim=True))).log()
 
 
 def _log_softmax(call: Call) -> torch.Tensor:
-    x, dimension = call.first, call.value(1, "dim", -1)
-    powers = _exp(x - x.amax(dimension, keepdim=True))
-    return _single(powers / powers.sum(dimension, keepdim=True)).log()
+    return _log_shares(call.first, call.value(1, "dim", -1), subtract=True)
+
+
+def _cross_entropy(call: Call, subtract: bool) -> Any:
+    reduction = call.options.get("reduction", "mean")
+    return torch.nn.functional.nll_loss(_log_shares(call.first, 1, subtract), call.value(1, "target"), reduction=reduction)
 
 
 FORMULAS: dict[str, dict[str, Swap]] = {
