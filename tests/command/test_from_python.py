@@ -72,8 +72,10 @@ def comparable(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_figures(text: str) -> str:
-    """Nor with the line that calls it faster or slower: so short a call is either."""
-    return re.sub(r"-?\d+(\.\d+)?(e-\d+)?", "N", re.sub(r"^speed:.*\n(  .*\n)*", "", text, flags=re.MULTILINE))
+    """Nor with the line that calls it faster or slower, as so short a call is either, nor with the number of wrong elements that are
+    shown: the worst may be among the first."""
+    text = re.sub(r"-?\d+(\.\d+)?(e[-+]\d+)?", "N", re.sub(r"^speed:.*\n(  .*\n)*", "", text, flags=re.MULTILINE))
+    return "\n".join(dict.fromkeys(text.splitlines()))
 
 
 def test_results_are_those_of_the_command_line(bench: Bench) -> None:
