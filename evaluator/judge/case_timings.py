@@ -51,7 +51,7 @@ class CaseTimings:
         self._session, self._attempt = session, session.attempt
         self._task, self._worker_set, self._evidence_builder = session.task, session.worker_set, session.evidence_builder
         self._memory, self._launcher = self._worker_set.memory, self._worker_set.launcher
-        shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.message}
+        shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.is_left_out}
         self._shown = shown if self._attempt.outliers else shown - {OUTLIERS} | {RUNS}
         """Distributions for which the rounds had a right answer."""
         self._timed: list[tuple[_Judged, TimingRun]] = []

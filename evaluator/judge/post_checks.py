@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.job import Job
 from evaluator.judge import limits
-from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import is_empty
-from evaluator.judge.correctness.reference import ReferenceFailedError
+from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
-from evaluator.judge.integrity.ablation import ablate, answer_without
+from evaluator.judge.correctness.trial import Trial
+from evaluator.judge.integrity.ablation import ablate
 from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.integrity.own_work import bound_by_time, measure_own_work
@@ -33,9 +33,10 @@ from evaluator.judge.session import Session
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemCase
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.category import Category, Status
-from evaluator.results.evidence import OWN_TIME_SHARE, ChangedInputsEvidence, ShapeEvidence
+from evaluator.results.evidence import OWN_TIME_SHARE, AblationEvidence, ChangedInputsEvidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
 
 CHANGED_INPUTS_S = {"cuda": 0.15, "cpu": 5.0}
@@ -90,32 +91,27 @@ class PostChecks:
         While it starts and loads, other submissions may have the device, unless both are fast. Raises AblationFailedError, ProblemError,
         ReferenceFailedError, SandboxUnavailable.
         """
-        task, worker_set, reference = self._task, self._worker_set, self._reference
         worker, failure = self._load_without_kernels()
+        found = self._ablate(worker, failure, self._task.case, self._reference)
+        self._evidence_builder.note(ablation=found)
+        if self._task.workloads and not found.still_right:
+            worker = self._ablate_in_workloads(worker)
+        if self._worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
+            self._restored = worker
 
-        def prepare() -> None:
+    def _ablate(self, worker: WorkerClient, failure: Exception | None, case: ProblemCase, reference: Reference) -> AblationEvidence:
+        """What a worker without own kernels answers in a case; failure: the error of its load, if any. Raises as `ablate` does."""
+
+        def construct() -> None:
             if failure is not None:
                 raise failure
-            with worker.entering("construct", "ablation"):
-                worker_set.launcher.construct(worker, reference.arguments, reference.model)
+            self._worker_set.launcher.construct(worker, reference.arguments, reference.model, case)
 
-        def answer() -> Judgement:
-            with worker.entering("rounds", "ablation"):
-                memory, strict = worker_set.memory, task.job.strict_inputs
-                return answer_without(worker, task.case, reference.oracle, memory, call_s, strict_inputs=strict)
-
-        call_s = self._call_s
-        found = ablate(worker, prepare, answer)
-        self._evidence_builder.note(ablation=found)
-        if task.workloads and not found.still_right:
-            worker = self._ablate_in_workloads(worker)
-        if worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
-            self._restored = worker
+        return ablate(worker, construct, lambda: self._trial(worker, case, reference))
 
     def _ablate_in_workloads(self, worker: WorkerClient) -> WorkerClient:
         """Run the ablation check in each solved workload, until one does not need its own kernels. A worker that ended without its kernels
         is replaced. Returns the last one."""
-        worker_set, memory, strict = self._worker_set, self._worker_set.memory, self._task.job.strict_inputs
         timing, unsolved = self._evidence_builder.evidence.timing, self._evidence_builder.evidence.unsolved
         observed = list(timing.workloads) if timing is not None else []
         for number, case in enumerate(self._task.workloads):
@@ -126,10 +122,8 @@ class PostChecks:
                 if failure is not None:
                     break
             with self._task.times.spending("ablation"):
-                reference = worker_set.reference_in(case)
-                prepare = functools.partial(worker_set.launcher.construct, worker, reference.arguments, reference.model, case)
-                asked = (worker, case, reference.oracle, memory, self._call_s)
-                found = ablate(worker, prepare, functools.partial(answer_without, *asked, strict_inputs=strict))
+                reference = self._worker_set.reference_in(case)
+            found = self._ablate(worker, None, case, reference)
             if observed:
                 observed[number] = observed[number].model_copy(update={"ablation": found})
             elif found.still_right:
@@ -139,6 +133,10 @@ class PostChecks:
         if timing is not None:
             self._evidence_builder.note(timing=timing.model_copy(update={"workloads": tuple(observed)}))
         return worker
+
+    def _trial(self, worker: WorkerClient, case: ProblemCase, reference: Reference) -> Trial:
+        memory, strict = self._worker_set.memory, self._task.job.strict_inputs
+        return Trial(worker, case, reference.oracle, memory, self._call_s, strict_inputs=strict)
 
     def measure_own_work(self) -> None:
         """Note the contribution of own kernels to a call, if the answer is wrong without them. A failed measurement decides nothing.
@@ -166,7 +164,7 @@ class PostChecks:
             with worker.entering("construct", "ablation"):
                 worker_set.launcher.construct(worker, reference.arguments, reference.model)
             with worker.entering("rounds", "ablation"):
-                found = measure_own_work(worker, task.case, reference.oracle, worker_set.memory, self._call_s, share)
+                found = measure_own_work(worker, self._trial(worker, task.case, reference), self._call_s, share)
             self._evidence_builder.note(own_work=found)
         except Exception as error:  # with any error, the verdict stands
             log.info("what its kernels do is not known: %s", error, exc_info=True)

@@ -13,6 +13,7 @@ from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.inputs.input_distributions import CHANGES, changed
+from evaluator.judge.correctness.outcome import Right
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.problem.catalogue import discover
@@ -115,4 +116,4 @@ def test_what_rounds_as_often_as_the_reference_passes_and_float8_does_not(name: 
             for answer in honest or [lambda *_, right=expected: right]:
                 given = [tensor.clone() for _, tensor in tensors_of(answer(model, *inputs))]
                 judged = judge_values(case, oracle, inputs, given, expected)
-                assert judged.category is None and judged.informative, (distribution, answer, judged.message)
+                assert isinstance(judged, Right) and judged.informative, (distribution, answer, judged)

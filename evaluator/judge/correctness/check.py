@@ -1,7 +1,6 @@
-"""Compares one answer with the reference's: its category, a message, and the error figures of each output."""
+"""Compares one answer with the reference's, and says whether it is right, wrong, or decides nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,45 +9,20 @@ from evaluator.diagnosis.rules.output_rules import OF_VALUES, WRONG_OUTPUTS
 from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
 from evaluator.judge.correctness.errors.variants.overflows import overflow
+from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.outcome import Outcome, Right, Wrong
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounding import explained_by_rounding, otherwise_rounded
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.results.distributions import Rule
-from evaluator.results.evidence import ErrorFigures
+from evaluator.results.distributions import OWN, Rule
+from evaluator.results.evidence import ErrorFigures, LeftOutBy
 from evaluator.worker.nested import mapped, tensors_of
 
-OVERFLOWS = " overflows"
-"""The end of the message of a round that is left out because of the submission's output."""
-INACCURATE = "here the reference itself is not accurate"
-"""Why a round on changed inputs is left out, too."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The verdict on one answer."""
-
-    category: Category | None
-    message: str
-    figures: tuple[ErrorFigures, ...] = ()
-    informative: bool = True
-    """Whether the reference was accurate enough here to judge by."""
-    accepts_zeros: bool = False
-    """Whether the reference errs so much at an element of an output that zeros pass there."""
-    known: tuple[KnownErrors, ...] = ()
-    """What was learnt of the reference's errors, for each output."""
-
-    @property
-    def wrong(self) -> set[int]:
-        """Numbers of the outputs that are wrong by the tolerance."""
-        return {number for number, figures in enumerate(self.figures) if figures.max_error > figures.tolerance}
-
-    @property
-    def overflows(self) -> bool:
-        """Whether an element is NaN or infinite and the right one is not, or the other way round."""
-        return any(figures.nonfinite_mismatch for figures in self.figures)
+BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
+"""Categories of an answer that may be wrong by rounding alone."""
 
 
 def judge_values(
@@ -62,7 +36,7 @@ def judge_values(
     *,
     rule: Rule = Rule.TOLERANCE,
     brief: bool = False,
-) -> Judgement:
+) -> Right | Wrong:
     """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
 
     `pattern` is the byte that filled the worker's free memory. If only gross errors decide, an answer within the tolerance of the
@@ -83,7 +57,7 @@ def judge_values(
         measure(oracle, arguments, candidate, comparisons, by_reference=True)
         if not any(comparison.needs_location for comparison in comparisons):
             of_reference = {"reference_error": None}  # it was not compared with the oracle
-            return Judgement(None, "", tuple(comparison.figures().model_copy(update=of_reference) for comparison in comparisons))
+            return Right(figures=tuple(comparison.figures().model_copy(update=of_reference) for comparison in comparisons))
     comparisons = [Comparison(*each) for each in compared]
     measure(oracle, arguments, candidate, comparisons)
     wrong = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
@@ -96,21 +70,21 @@ def judge_values(
                 comparisons[number].locate(piece, counts_only=brief, pattern=pattern)
     failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
-    told = (
-        figures,
-        all(each.informative for each in comparisons),
-        any(each.accepts_zeros for each in comparisons),
-        tuple(each.known for each in comparisons),
+    right = Right(
+        figures=figures,
+        informative=all(each.informative for each in comparisons),
+        accepts_zeros=any(each.accepts_zeros for each in comparisons),
+        known=tuple(each.known for each in comparisons),
     )
     if not failed:
-        return Judgement(None, "", *told)
+        return right
     number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
     category, message = comparisons[number].category, describe_error(figures[number], sample)
     unwritten = comparisons[number].unwritten
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} {'element was' if unwritten == 1 else 'elements were'} never written: {message}"
-    return Judgement(category, message, *told)
+    return right.wrong(category, message)
 
 
 def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any]) -> dict[int, float]:
@@ -129,29 +103,63 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
     return {number: comparison.max_error for number, comparison in enumerate(comparisons) if comparison.is_uncertain}
 
 
-def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
+def decided(
+    case: ProblemCase,
+    oracle: Oracle,
+    outcome: Outcome,
+    candidate: list[torch.Tensor],
+    draw: Draw,
+    *,
+    sample: Sample | None = None,
+    asks_rounding: bool = False,
+) -> Outcome:
+    """The outcome for a draw, or LeftOut where it decides nothing. `candidate` and `sample` are as in `judge_values`.
+
+    Changed inputs decide nothing where the reference is not accurate, or where a formula of the submission overflows: it is fragile, not
+    wrong. asks_rounding: nor do the problem's own where rounding decides. Raises ReferenceFailedError.
+    """
+    if draw.distribution == OWN:
+        if not (asks_rounding and _is_by_rounding(case, oracle, outcome, draw.arguments)):
+            return outcome
+        oracle.is_uncertain = True
+        error = max(oracle.uncertain.values())
+        message = f"rounded otherwise, the reference differs from its float64 form by {error:.2g} times its magnitude"
+        return outcome.left_out(LeftOutBy.ROUNDING, message)
+    if isinstance(outcome, Wrong) and draw.rule.is_gross:
+        given = draw.arguments if sample is None else mapped(draw.arguments, sample.of)
+        if formula := overflowing(oracle, outcome, candidate, given):
+            return outcome.left_out(LeftOutBy.OVERFLOW, f"here {formula} overflows")
+    if draw.rule is Rule.FINITE and isinstance(outcome, Right) and outcome.overflows:
+        return outcome.left_out(LeftOutBy.OVERFLOW, "here the output overflows")
+    return outcome if outcome.informative else outcome.left_out(LeftOutBy.INACCURATE, "here the reference itself is not accurate")
+
+
+def _is_by_rounding(case: ProblemCase, oracle: Oracle, outcome: Outcome, arguments: Sequence[Any]) -> bool:
+    """Whether rounding decides on an output of the reference, and on each one that is wrong."""
+    by_rounding = False
+    if isinstance(outcome, Wrong):
+        by_rounding = outcome.category in BY_ROUNDING and bool(outcome.beyond) and not (outcome.overflows or outcome.informative)
+        if not by_rounding:
+            return False
+    if not oracle.uncertain and (by_rounding or outcome.accepts_zeros):
+        oracle.uncertain = uncertain_outputs(case, oracle, arguments)
+    return bool(oracle.uncertain) and outcome.beyond <= oracle.uncertain.keys()
+
+
+def overflowing(oracle: Oracle, wrong: Wrong, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
     """The formula with which every wrong output equals the reference until it overflows; empty if there is none."""
     wide = oracle.wide_model
-    wrong = [number for number, figures in enumerate(judged.figures) if figures.wrong]
-    if judged.category not in OF_VALUES or not (wrong and candidate) or wide is None:  # a sum that overflows gives 0
+    numbers = [number for number, figures in enumerate(wrong.figures) if figures.wrong]
+    if wrong.category not in OF_VALUES or not (numbers and candidate) or wide is None:  # a sum that overflows gives 0
         return ""
-    found = [overflow(wide, arguments, candidate, number, judged.figures[number].tolerance) for number in wrong]
+    found = [overflow(wide, arguments, candidate, number, wrong.figures[number].tolerance) for number in numbers]
     return found[0] if all(found) else ""
 
 
-def learn(oracle: Oracle, judged: Judgement) -> None:
+def learn(oracle: Oracle, outcome: Outcome) -> None:
     """Keep what an answer showed of the reference's errors on inputs like the problem's own."""
-    if judged.known:
-        oracle.known_errors = judged.known
-
-
-def why_undecided(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any], rule: Rule) -> str:
-    """Why an answer on inputs that were changed soundly decides nothing; empty if it decides."""
-    if formula := overflowing(oracle, judged, candidate, arguments):  # it is fragile, not wrong
-        return f"here {formula}{OVERFLOWS}"
-    if rule is Rule.FINITE and judged.category is None and judged.overflows:
-        return f"here the output{OVERFLOWS}"
-    return "" if judged.informative else INACCURATE
+    if outcome.known:
+        oracle.known_errors = outcome.known
 
 
 def is_near_reference(

@@ -60,6 +60,9 @@ class Oracle:
         self.known_errors: Sequence[KnownErrors] = ()
         """What was learnt of the reference's errors, for each output; empty before the first answer. So a draw on which the reference is
         accurate by chance makes no later answer wrong."""
+        self.uncertain: dict[int, float] = {}
+        """Outputs, by number, on which rounding decides with the problem's own inputs, each with the error of a reference that is rounded
+        otherwise; empty before that was asked."""
         self.is_uncertain = False
         """Whether rounding decides on an output for the problem's own inputs: then nothing is ranked."""
 

@@ -38,11 +38,10 @@ def answers_to_changed_inputs(
 
 
 def _evidence_of(found: RoundEvidence) -> ChangedInputsEvidence:
-    is_left_out = found.passed and bool(found.message)
     wrong = next((figures for figures in found.outputs if figures.wrong), None)
     return ChangedInputsEvidence(
         distribution=found.distribution,
-        right=None if is_left_out else found.passed,
+        right=None if found.is_left_out else found.passed,
         category=found.category,
         message=found.message,
         max_error=wrong.max_error if wrong else None,

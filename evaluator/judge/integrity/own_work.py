@@ -9,15 +9,11 @@ import secrets
 from typing import Any
 
 from evaluator.judge import limits
-from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
-from evaluator.judge.correctness.output_structure import form_of
-from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.integrity.ablation import PATTERNS
+from evaluator.judge.correctness.inputs.round_inputs import RoundPlan
+from evaluator.judge.correctness.trial import Trial
+from evaluator.judge.integrity.ablation import MEDIUM
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import ProblemCase
+from evaluator.results.distributions import OWN
 from evaluator.results.evidence import OWN_WRITTEN_SHARE, Evidence, OwnWorkEvidence
 from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import Message, ProtocolError
@@ -41,33 +37,22 @@ def bound_by_time(evidence: Evidence, share: float, cache_bytes: int) -> OwnWork
     return found if found.is_too_little else None
 
 
-def measure_own_work(
-    worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float, time_share: float | None = None
-) -> OwnWorkEvidence | None:
+def measure_own_work(worker: WorkerClient, trial: Trial, deadline_s: float, time_share: float | None = None) -> OwnWorkEvidence | None:
     """The work of own kernels, in a worker with a constructed model; None if they may have written unobserved. Their `time_share` is
     measured if unknown.
 
     The calls use inputs of each distribution that decides, since a kernel may matter only for some, until the work is enough. One call
     comes before, since a first call may prepare others. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
-    round_inputs = RoundInputs(case, memory.device, oracle)
-    first = round_inputs.example
-    answer_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in tensors_of(form_of(round_inputs.expected)))
-    round_inputs.forget()
-    inputs = InputSet(memory, first)
-    worker.hand_over(inputs.allocations, deadline_s)
-    worker.request("inputs", deadline_s, sets=[inputs.tree(first)])
-    synchronize(memory.device)
-    worker.request("call", deadline_s, set=0)
-    del first
+    answer_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in tensors_of(trial.form))
+    trial.fill(trial.round_inputs.draw(RoundPlan(OWN)))
+    trial.call()
     found = OwnWorkEvidence(time_share=0.0, written_bytes=0, answer_bytes=answer_bytes)
-    for plan in round_inputs.fewest():
-        draw = round_inputs.draw(plan)
+    for plan in trial.round_inputs.fewest():
+        draw = trial.round_inputs.draw(plan)
         if draw.left_out:
             continue
-        inputs.fill(draw.arguments)
-        worker.request("inputs", deadline_s, sets=[inputs.tree(draw.arguments)])
-        synchronize(memory.device)
+        trial.fill(draw)
         written = _written_bytes(worker, deadline_s, answer_bytes)
         if written is None:
             return None
@@ -82,7 +67,7 @@ def measure_own_work(
 
 def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -> int | None:
     """The bytes that own kernels write in a call. Free memory is filled before it, so bytes that are not written don't count."""
-    pattern = secrets.choice(PATTERNS)
+    pattern = secrets.choice(MEDIUM)
     worker.request("poison", deadline_s, pattern=pattern, sizes=[answer_bytes])
     enough = int(OWN_WRITTEN_SHARE * answer_bytes) + 1
     written = worker.request("watch", deadline_s, set=0, pattern=pattern, enough=enough).get("written")

@@ -1,5 +1,6 @@
 """Correctness: rounds, error figures, and outputs in other shapes or without own kernels."""
 
+from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field
@@ -64,6 +65,19 @@ class ErrorFigures(Record):
     error_map: ErrorMap | None = None
 
 
+class LeftOutBy(StrEnum):
+    """Why a round decides nothing."""
+
+    NO_ANSWER = "no_answer"
+    """The reference has no right output for its inputs."""
+    INACCURATE = "inaccurate"
+    """The reference itself is not accurate on them."""
+    ROUNDING = "rounding"
+    """Rounding decides on the reference's output."""
+    OVERFLOW = "overflow"
+    """The submission's arithmetic overflows on them, as honest arithmetic may."""
+
+
 class RoundEvidence(Record):
     """One correctness round."""
 
@@ -74,6 +88,9 @@ class RoundEvidence(Record):
     distribution: str = "own"
     """Distribution of its inputs (evaluator.results.distributions)."""
     passed: bool
+    """Whether it was not wrong."""
+    left_out: LeftOutBy | None = None
+    """Why it decides nothing; None if it decides."""
     category: Category | None = None
     message: str = ""
     outputs: tuple[ErrorFigures, ...] = ()
@@ -88,9 +105,14 @@ class RoundEvidence(Record):
         return self.index + 1
 
     @property
+    def is_left_out(self) -> bool:
+        """Whether it decides nothing."""
+        return self.passed and bool(self.message)
+
+    @property
     def is_own_left_out(self) -> bool:
         """Whether it is left out although its inputs are the problem's own: the reference is not accurate on them."""
-        return self.distribution == "own" and self.passed and bool(self.message)
+        return self.distribution == "own" and self.is_left_out
 
 
 class ParametersEvidence(Record):

@@ -9,6 +9,7 @@ from torch import nn
 
 from evaluator.judge.correctness import compare, reference, reference_slices
 from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.outcome import Outcome, Right, Wrong
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.reference_slices import SLICE_SHARE, find_carriers, needs_slices, sliced_inputs
@@ -98,7 +99,7 @@ def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "CHUNK_ELEMENTS", 10 * COLUMNS)
 
 
-def judged(case: ProblemCase, inputs: list[Any], answer: list[torch.Tensor], *, rule: Rule = Rule.TOLERANCE) -> Any:
+def judged(case: ProblemCase, inputs: list[Any], answer: list[torch.Tensor], *, rule: Rule = Rule.TOLERANCE) -> Outcome:
     oracle = Oracle(case.model(1, inputs[0].device), case.rows_independent)
     return judge_values(case, oracle, inputs, answer, form_of(oracle.expected(inputs)), rule=rule)
 
@@ -116,7 +117,7 @@ def test_slices_give_the_figures_of_the_whole(tmp_path: Any, request: pytest.Fix
     whole = judged(case, inputs, [tensor.clone() for tensor in answer], rule=rule)
     request.getfixturevalue("sliced")
     parts = judged(case, inputs, answer, rule=rule)
-    assert parts.category is whole.category and (whole.category is None) is (change == "none")
+    assert type(parts) is type(whole) is (Right if change == "none" else Wrong)
     errors = ("max_error", "rms_error", "gross_error", "reference_error", "tolerance")
     for one, other in zip(parts.figures, whole.figures, strict=True):
         assert one.model_dump(exclude={*errors, "error_map"}) == other.model_dump(exclude={*errors, "error_map"})
@@ -127,15 +128,15 @@ def test_slices_give_the_figures_of_the_whole(tmp_path: Any, request: pytest.Fix
 def test_what_can_not_be_sliced_comes_whole(tmp_path: Any, sliced: None) -> None:
     case = plain_case(tmp_path, "torch.randn(64, 24)", "return x.softmax(0)")
     inputs = [x()]
-    assert judged(case, inputs, [inputs[0].softmax(0)]).category is None
+    assert isinstance(judged(case, inputs, [inputs[0].softmax(0)]), Right)
 
 
 def test_integers_are_sliced_too(tmp_path: Any, sliced: None) -> None:
     case = plain_case(tmp_path, "torch.randn(64, 24)", "return x.argmax(1)")
     inputs = [x()]
     right = inputs[0].argmax(1)
-    assert judged(case, inputs, [right]).category is None
-    assert judged(case, inputs, [(right + 1) % COLUMNS]).category is not None
+    assert isinstance(judged(case, inputs, [right]), Right)
+    assert isinstance(judged(case, inputs, [(right + 1) % COLUMNS]), Wrong)
 
 
 @pytest.mark.gpu
@@ -148,7 +149,7 @@ def test_slices_are_needed_on_a_gpu_where_the_whole_does_not_fit(tmp_path: Any, 
     monkeypatch.setattr(reference, "CHUNK_ELEMENTS", 10 * COLUMNS)
     monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", 1)
     case = plain_case(tmp_path, "torch.randn(64, 24)", "return x.exp() * 3")
-    assert judged(case, inputs, [answer[0].clone()]).category is None
+    assert isinstance(judged(case, inputs, [answer[0].clone()]), Right)
     answer[0][50, 3] *= 1.01
     found = judged(case, inputs, answer)
     assert (found.figures[0].wrong, found.figures[0].first_index) == (1, (50, 3))

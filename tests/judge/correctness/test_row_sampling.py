@@ -9,6 +9,7 @@ from torch import nn
 
 from evaluator.judge.correctness import row_sampling as module
 from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.outcome import Right, Wrong
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
 from evaluator.problem.catalogue import SHIPPED
@@ -61,9 +62,9 @@ def test_a_sample_is_judged_by_its_own_rows_and_named_by_their_numbers() -> None
     answer[33, 7] += 1.0
     right, wrong = Sample((range(5, 9), range(20, 22))), Sample((range(5, 9), range(32, 36)))
     form = torch.empty(40, 30, device="meta")
-    assert judge_values(case, oracle, arguments, [right.of(answer)], form, sample=right).category is None
+    assert isinstance(judge_values(case, oracle, arguments, [right.of(answer)], form, sample=right), Right)
     judged = judge_values(case, oracle, arguments, [wrong.of(answer)], form, sample=wrong)
-    assert judged.category is not None
+    assert isinstance(judged, Wrong)
     assert "1 of 240 elements of 8 rows of the output" in judged.message and "first at (33, 7)" in judged.message
 
 
@@ -155,5 +156,6 @@ def test_where_gross_errors_decide_the_oracle_is_asked_about_doubtful_answers_al
     answer = oracle.expected(arguments).clone()
     answer[3, 4] += error
     judged = judge_values(case, oracle, arguments, [answer], torch.empty(40, 20, device="meta"), rule=Rule.GROSS)
-    assert (judged.category, oracle.wide_model is not None) == (category, asked)
+    found = judged.category if isinstance(judged, Wrong) else None
+    assert (found, oracle.wide_model is not None) == (category, asked)
     assert (judged.figures[0].reference_error is not None) is asked, "the reference has no error against itself"

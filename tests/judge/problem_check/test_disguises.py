@@ -8,6 +8,7 @@ from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.errors.compute_rule import DISGUISES, broken_rule, disguised, rounds_to_float8
+from evaluator.judge.correctness.outcome import Right, Wrong
 from evaluator.judge.correctness.reference import Oracle, widened
 from evaluator.judge.problem_check.check import check_case
 from evaluator.problem.catalogue import discover
@@ -59,7 +60,7 @@ def test_a_disguise_is_wrong_and_named(number: int, category: Category) -> None:
     oracle = Oracle(model, CASE.rows_independent)
     answer = [answers[0].half() for _, answers in disguised(CASE.model(1).double(), [wide(value) for value in inputs])][number]
     judged = judge_values(CASE, oracle, inputs, [answer], oracle.expected(inputs))
-    assert judged.category is category
+    assert isinstance(judged, Wrong) and judged.category is category
     assert oracle.wide_model is not None
     assert DISGUISES[number].what in broken_rule(oracle.wide_model, inputs, answer, 0, wide)
 
@@ -75,7 +76,7 @@ def test_the_codes_own_products_in_sixteen_bits_are_right() -> None:
     model, inputs = CASE.model(1), CASE.inputs(2, CPU)
     oracle = Oracle(model, CASE.rows_independent)
     answer = in_sixteen_bits(model, *inputs)
-    assert judge_values(CASE, oracle, inputs, [answer], oracle.expected(inputs)).category is None
+    assert isinstance(judge_values(CASE, oracle, inputs, [answer], oracle.expected(inputs)), Right)
 
 
 def test_rounding_to_float8_is_seen() -> None:

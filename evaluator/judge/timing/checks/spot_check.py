@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
 from evaluator.judge import limits
 from evaluator.judge.again import Again, Reason
-from evaluator.judge.correctness.check import Judgement, is_near_reference, judge_values, learn, why_undecided
+from evaluator.judge.correctness.check import decided, is_near_reference, judge_values, learn
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.outcome import Right, Wrong
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
@@ -30,7 +31,7 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
 from evaluator.results.distributions import DISTRIBUTIONS, ROWS
 from evaluator.results.evidence import WrongTimedAnswer
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import tensors_of
 
 _random = secrets.SystemRandom()
 
@@ -224,7 +225,7 @@ class SpotCheck:
         self._check_s = time.monotonic() - start
 
     def compare(self, taken: Taken, inputs: InputSet, draw: Draw) -> None:
-        """Compare an output's tensors. Raises WrongAnswerError."""
+        """Compare an output's tensors. Raises WrongAnswerError, and Again."""
         values, sample = taken.values, taken.sample
         with self._place.left():
             if not is_near_reference(self._case, self._oracle, draw.arguments, values, self._form, sample):
@@ -233,31 +234,28 @@ class SpotCheck:
         if not inputs.unchanged(draw.arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT, draw)
 
-    def _decide(self, judged: Judgement, taken: Taken, draw: Draw) -> None:
+    def _decide(self, judged: Right | Wrong, taken: Taken, draw: Draw) -> None:
         """Raises WrongAnswerError if an answer is wrong, and Again.
 
-        Where only gross errors are wrong, an answer decides as in the rounds: it is left out where the reference has no accurate output, or
-        a formula of the submission overflows; and its arithmetic must not be narrower than in the rounds.
+        It decides as in the rounds, and its arithmetic must not be narrower than there.
         """
         if not draw.rule.is_gross:
             learn(self._oracle, judged)
-        elif judged.category is None:
+        elif isinstance(judged, Right):
             self._look_closely(judged, draw)
-        else:
-            given = draw.arguments if taken.sample is None else mapped(draw.arguments, taken.sample.of)
-            if why_undecided(self._oracle, judged, taken.values, given, draw.rule):
-                return
-            if RoundInputs(self._case, self._device, self._oracle).why_left_out(draw.arguments):
-                return
-        if judged.category is not None:
-            raise WrongAnswerError(self._interleaver.calls, judged.message, judged.category, draw)
+        outcome = decided(self._case, self._oracle, judged, taken.values, draw, sample=taken.sample)
+        if not isinstance(outcome, Wrong):
+            return
+        if draw.rule.is_gross and RoundInputs(self._case, self._device, self._oracle).why_left_out(draw.arguments):
+            return
+        raise WrongAnswerError(self._interleaver.calls, outcome.message, outcome.category, draw)
 
-    def _look_closely(self, judged: Judgement, draw: Draw) -> None:
+    def _look_closely(self, right: Right, draw: Draw) -> None:
         """Look for less work in a right answer, where only gross errors are wrong. Raises Again, or WrongAnswerError if the
         arithmetic is narrower than in the rounds."""
-        if self._outliers is None and judged.overflows:
+        if self._outliers is None and right.overflows:
             raise Again(Reason.OVERFLOW)
-        narrow = next(filter(is_narrow, judged.figures), None)
-        if narrow is not None and judged.informative and not self._is_narrow:
+        narrow = next(filter(is_narrow, right.figures), None)
+        if narrow is not None and right.informative and not self._is_narrow:
             message = f"where a few values were changed, the RMS error is {narrow.rms_error:.2g}: more than in the rounds"
             raise WrongAnswerError(self._interleaver.calls, message, Category.PRECISION_LOSS, draw)
