@@ -34,24 +34,20 @@ class Session:
     outputs: "Outputs"
     place: "MachineChoice"
     problems: "ProblemReader"
-    skipped: int = 0
-    """Number of already judged submissions."""
     counts: Counter[str] = field(default_factory=Counter)
     """Number of submissions judged in this run, by status."""
-    known: Counter[str] = field(default_factory=Counter)
-    """Already judged submissions by status, with `--fail-on`."""
 
     def __post_init__(self) -> None:
         from command.display import Display
         from command.interrupts import Interrupts
         from command.jobs import JobMaker
+        from command.resume import Resume
 
         self.device = self.place.devices[0]
         self.display = Display(to_stderr=self.outputs.take_standard_output)
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
-        self._skips: list[int] = []
-        """Evaluations of skipped submissions that are not yet noted in the database."""
+        self._resume = Resume(self.options, self.store, self.outputs, self._maker)
         self._keeping = threading.Lock()
         """Reading threads store rejected submissions, the main thread stores results."""
 
@@ -78,9 +74,9 @@ class Session:
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
-        self.display.summary(self.skipped, self.store.name, self._listed_by())
+        self.display.summary(self._resume.skipped, self.store.name, self._listed_by())
         if interrupted:
-            self._note_skipped()
+            self._resume.note()
             return exits.INTERRUPTED
         if failing := self._failing():
             self.display.say(f"--fail-on {self.options.fail_on}: {failing}")
@@ -138,35 +134,22 @@ class Session:
         count = 0
         for batch in batches(submissions):
             count += len(batch)
-            keys = [self._maker.key(submission) for submission in batch]
-            judged = {} if self.options.rerun else self.store.judged_among(keys)
-            due = [submission for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            due = self._resume.due(batch)
             unfit = [(submission, result) for submission in due if (result := self._maker.unjudged(submission)) is not None]
             self.display.read(len(batch), due=len(due) - len(unfit))
-            self._already_judged([judged[key] for key in keys if key in judged])
+            self.display.skip(len(batch) - len(due))
             self._keep([(result, submission.code, submission.first_line) for submission, result in unfit])
             kept = {id(submission) for submission, _ in unfit}
             yield from (self._maker.job(submission) for submission in due if id(submission) not in kept)
         self.display.read_all()
         self.store.expect(count)
-        self._note_skipped()
+        self._resume.note()
 
     def _failing(self) -> str:
         """Counts of the failures that `--fail-on` finds, among those judged now or before. Empty if none."""
         allowed = {"incorrect": ("correct", "not_evaluated"), "any": ("correct",)}.get(self.options.fail_on, tuple(Status))
-        counts = self.counts + self.known
+        counts = self.counts + self._resume.known
         return ", ".join(f"{count} {status}" for status, count in counts.most_common() if status not in allowed)
-
-    def _already_judged(self, numbers: list[int]) -> None:
-        from db.queries.runs import of_ids
-
-        self.skipped += len(numbers)
-        self._skips += numbers
-        self.display.skip(len(numbers))
-        for number in numbers:
-            self.outputs.known(number)
-        if numbers and self.options.fail_on:
-            self.known.update(found.status for found in of_ids(self.store, numbers))
 
     def _listed_by(self) -> str:
         """Arguments of `assay list` that list this run's evaluations."""
@@ -175,11 +158,6 @@ class Session:
 
         database = [] if self.options.db == DEFAULT_URL else ["--db", without_password(self.options.db)]
         return shlex.join(["--run", str(self.store.run_id), *database])
-
-    def _note_skipped(self) -> None:
-        """Note in the database what has been skipped since the last note."""
-        skips, self._skips = self._skips, []
-        self.store.skip(skips)
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then output each. The number is the first line of the source."""

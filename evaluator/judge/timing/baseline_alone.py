@@ -44,7 +44,7 @@ class BaselineAlone:
             del answers
         if gated_calls:
             interleaver.call(alone)
-            interleaver.forget_arguments()
+            interleaver.inputs.forget()
             gated_calls.run_idle(alone, interleaver.candidate)
         return alone
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
@@ -18,16 +17,12 @@ from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.timing.setup import MAX_SETS, Participants, TimedCase, room_bytes
 from evaluator.judge.timing.statistics.samples import Samples
+from evaluator.judge.timing.timed_inputs import TimedInputs
 from evaluator.judge.timing.timed_worker import MAX_REASON_CHARS, TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.input_drawing import fresh_seed
-from evaluator.problem.stored_inputs import are_all_stored
 from evaluator.worker.protocol import ProtocolError
-
-DRAWN_SHARE = 0.5
-"""Share of inputs that are drawn although files give them, if they give all."""
 
 _random = secrets.SystemRandom()
 
@@ -49,15 +44,6 @@ class Answer:
     """Position among the outputs of its block; None for a call on its own."""
 
 
-def changed_inputs(count: int, fewest: int) -> list[bool]:
-    """Which of `count` inputs are changed, `fewest` at the least. The first shows nothing of the others, unless it is the only one."""
-    changed = [_random.random() < limits.FEW_CHANGED_SHARE for _ in range(count)]
-    for place in _random.sample(range(count), count):
-        if sum(changed) < fewest:
-            changed[place] = True
-    return changed
-
-
 class Interleaver:
     """The timed workers and their inputs."""
 
@@ -68,11 +54,9 @@ class Interleaver:
         ProblemError."""
         self._earlier = earlier
         self._since = time.monotonic()
-        self.few_changes, self._changes_one = timed_case.few_changes, False
-        self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
+        self._memory, self._deadline_s = timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
-        self._draws = [self.draw()]
-        """The candidate's last inputs. The baselines get the same afterwards, so shared memory shows the candidate nothing new."""
+        self.inputs = TimedInputs(timed_case.case, self.device, timed_case.few_changes)
         self.sets = self._make_sets(timed_case)
         is_flushed = self.on_device and protocol.is_cold
         self.flush: L2Flush | None = None
@@ -99,21 +83,16 @@ class Interleaver:
         return [self.candidate, self.baseline, *self.others.values()]
 
     @property
-    def example(self) -> list[Any]:
-        """Example arguments of a call."""
-        return self._draws[0].arguments
-
-    @property
     def most_in_block(self) -> int:
         """Maximum calls per block: each needs inputs and a flush of its own."""
         return min(len(self.sets), self.flush.areas if self.flush else MAX_SETS)
 
     def _make_sets(self, timed_case: TimedCase) -> list[InputSet]:
         """Memory in which both workers see the inputs of calls, at changing addresses."""
-        first = InputSet(self._memory, self.example)
+        first = InputSet(self._memory, self.inputs.example)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         more = max(0, min(MAX_SETS, timed_case.room_bytes // max(nbytes, 1)) - 1)
-        return [first, *(InputSet(self._memory, self.example) for _ in range(more))]
+        return [first, *(InputSet(self._memory, self.inputs.example) for _ in range(more))]
 
     def _admit(self, worker: WorkerClient) -> TimedWorker:
         """Give a worker the shared inputs, and a gate that no other worker can close."""
@@ -151,29 +130,9 @@ class Interleaver:
             del self.others[kind]
             timed.worker.end()
 
-    def draw(self, *, is_changed: bool | None = None) -> Draw:
-        """New inputs. A few values of them are changed at random, or as `is_changed` says. If files give all tensors, some are drawn: a
-        kept output is wrong."""
-        seed = fresh_seed()
-        draw = Draw(seed, self._case.inputs(seed, self.device))
-        if are_all_stored(draw.arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
-            draw = Draw(seed, self._case.inputs(seed, self.device, with_files=False))
-        is_changed = _random.random() < limits.FEW_CHANGED_SHARE if is_changed is None else is_changed
-        if self.few_changes is not None and is_changed:
-            return self.few_changes.either(draw)
-        return draw
-
-    def forget_arguments(self) -> None:
-        """Drop the last inputs: there may be no memory for more."""
-        self._draws = []
-
     def _given(self, timed: TimedWorker, count: int) -> list[Draw]:
         """Inputs for `count` calls: a baseline beside the candidate gets the candidate's last ones, others get new ones."""
-        beside = timed is self.baseline or timed in self.others.values()
-        if not beside or len(self._draws) != count:
-            self._draws = []
-            self._draws = [self.draw(is_changed=each) for each in changed_inputs(count, int(self._changes_one))]
-        return self._draws
+        return self.inputs.for_calls(count, again=timed is self.baseline or timed in self.others.values())
 
     def call(self, timed: TimedWorker) -> Answer:
         """Make one call, which is no sample."""
@@ -182,7 +141,7 @@ class Interleaver:
 
     def call_again(self, timed: TimedWorker, before: Answer, changes: FewChanges) -> Answer:
         """Make one call, which is no sample, with a few elements of the previous call's inputs changed in place."""
-        draw = self._draws[0] = changes.changed(changes.in_place, before.draw)
+        draw = self.inputs.last[0] = changes.changed(changes.in_place, before.draw)
         return self._call(timed, before.inputs, draw)
 
     def _call(self, timed: TimedWorker, inputs: InputSet, draw: Draw) -> Answer:
@@ -232,14 +191,12 @@ class Interleaver:
     @contextmanager
     def unsampled(self, timed: TimedWorker, changes: FewChanges | None = None) -> Iterator[None]:
         """In the body of `with`, the worker's calls are no samples. `changes`: at least one input of a block has these."""
-        samples, usual = timed.samples, self.few_changes
-        timed.samples = Samples(self.on_device)
-        if changes is not None:
-            self.few_changes, self._changes_one = changes, True
+        samples, timed.samples = timed.samples, Samples(self.on_device)
         try:
-            yield
+            with self.inputs.surely_changed(changes):
+                yield
         finally:
-            timed.samples, self.few_changes, self._changes_one = samples, usual, False
+            timed.samples = samples
 
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""

@@ -22,7 +22,7 @@ from evaluator.judge import limits
 from evaluator.judge.again import Again, Reason
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
-from evaluator.judge.timing.checks.asked_again import ask_again
+from evaluator.judge.timing.checks.cached_output import ask_again
 from evaluator.judge.timing.checks.cross_check import Sides, compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
@@ -191,7 +191,9 @@ class TimingRun:
             return None
         interleaver, seen, options = self._interleaver, self._spot_check, self._options
         areas = interleaver.flush.areas if interleaver.flush else None
-        supplies = Supplies(interleaver.sets, interleaver.draw, seen.outputs, seen.shapes, seen.sampler.draw, self._room_bytes, areas)
+        supplies = Supplies(
+            interleaver.sets, interleaver.inputs.draw, seen.outputs, seen.shapes, seen.sampler.draw, self._room_bytes, areas
+        )
         gated_calls = GatedCalls(self._memory, supplies, options.effort, replayed=options.protocol.replays, is_slow=options.is_slow)
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
@@ -209,7 +211,7 @@ class TimingRun:
     def _run_gated(self, gated_calls: GatedCalls) -> None:
         """Raises Again, and the errors of gated calls."""
         candidate = self._interleaver.candidate
-        self._interleaver.forget_arguments()  # bursts make their own
+        self._interleaver.inputs.forget()  # bursts make their own
         gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
         if candidate.launch_lead.cycles and not candidate.is_gated:
             raise Again(Reason.UNEVEN)

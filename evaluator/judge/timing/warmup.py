@@ -78,7 +78,7 @@ def give_launch_lead(interleaver: Interleaver, probe: Callable[[TimedWorker], No
     for timed in interleaver.timed_workers:
         with interleaver.sparing(timed):
             interleaver.block(timed)
-    interleaver.forget_arguments()
+    interleaver.inputs.forget()
     if candidate_may:
         probe(candidate)
     probe(baseline)

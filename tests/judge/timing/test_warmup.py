@@ -37,10 +37,10 @@ class StandInTurns:
         self.candidate = StandInWorker(0.3, gate=gate, gated=gated)
         self.baseline = StandInWorker(0.01, gate=gate, gated=baseline_gated)
         self.timed_workers, self.protocol = [self.candidate, self.baseline], PROTOCOLS[protocol]
-        self.device, self.length = None, 4
+        self.device, self.length, self.inputs = None, 4, self
 
-    def forget_arguments(self) -> None:
-        """Do nothing: a stand-in has no arguments."""
+    def forget(self) -> None:
+        """Do nothing: a stand-in has no inputs."""
 
     def block(self, timed: StandInWorker) -> None:
         timed.blocks += 1

@@ -59,7 +59,7 @@ class SpotCheck:
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
         self._outliers = timed_case.outliers
         self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
-        self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
+        self.sampler = Sampler(interleaver.inputs.example, self.shapes, self._case.rows_independent)
         self.outputs = allocate_outputs(timed_case.memory, self._form)
         """Memory for revealed outputs. The baselines get it after the candidate, which could read outputs there, has ended."""
         self._check_s = 0.0
@@ -183,7 +183,7 @@ class SpotCheck:
     def _check_again(self, timed: TimedWorker) -> None:
         """Compare outputs for inputs that differ in a few values from the call before, at the same address. These are calls on their own,
         so the times of their reveals don't count."""
-        changes = self._interleaver.few_changes
+        changes = self._interleaver.inputs.changes
         if changes is None or not changes.in_place or self._is_slow:
             return
         most = limits.MOST_CALLS_AGAIN
@@ -208,7 +208,7 @@ class SpotCheck:
         """Share of the revealed outputs to compare: as many as required, or as there is time for."""
         blocks = max(limits.MIN_CALLS if self._interleaver.length == 1 else FULL.least_blocks, self._interleaver.blocks)
         own, changed = self._reveal_shares
-        changed_share = limits.FEW_CHANGED_SHARE if self._interleaver.few_changes else 0.0
+        changed_share = limits.FEW_CHANGED_SHARE if self._interleaver.inputs.changes else 0.0
         weight = (1 - changed_share) * own + changed_share * changed * DISTRIBUTIONS[ROWS].weight
         checks, checks_s = (limits.CHECKS, limits.CHECKS_S) if self._on_device else (limits.CPU_CHECKS, limits.CPU_CHECKS_S)
         return max(checks, checks_s / max(self._check_s, 1e-6)) / (weight * blocks * min(limits.PICKED, self._interleaver.length))

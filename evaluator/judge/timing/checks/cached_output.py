@@ -1,4 +1,5 @@
-"""Asks for a wrong output of a timed call again: whether it is a mistake, a race, or another answer because the call is timed."""
+"""Decides on a wrong output of a timed call by asking again: a mistake, a race, the output of an earlier call (`cached_output`), or another
+answer because the call is timed."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -53,9 +54,9 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
 
 def _otherwise(interleaver: Interleaver, draw: Draw) -> Draw:
     """Other inputs: these with a few values changed, or new ones if the problem allows no such change."""
-    changes = interleaver.few_changes
+    changes = interleaver.inputs.changes
     if changes is None or not changes.in_place:
-        return interleaver.draw(is_changed=False)
+        return interleaver.inputs.draw(is_changed=False)
     return changes.changed(changes.in_place, Draw(draw.seed, mapped(draw.arguments, torch.clone)))
 
 
