@@ -81,7 +81,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
         "ended": _ending_text(timing) if timing.stop else None,
         "host time to launch a call, not included": _host_text(timing),
         "subtracted from each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, the time of its events"
-        if timing.candidate.head_start_ms
+        if timing.candidate.launch_lead_ms
         else None,
         "pinned to cores": f"{cores}; a thread had left them" if timing.strayed else cores,
     }
@@ -98,7 +98,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
 def _host_text(timing: TimingEvidence) -> str | None:
     """Host time to launch a call on a GPU; None if the times include it, and on the CPU."""
     sides = {"(submission)": timing.candidate, "(baseline)": timing.baseline}
-    told = [f"{side.host_ms:.3g} ms {name}" for name, side in sides.items() if side.host_ms is not None and side.head_start_ms]
+    told = [f"{side.host_ms:.3g} ms {name}" for name, side in sides.items() if side.host_ms is not None and side.launch_lead_ms]
     return ", ".join(told) or None
 
 

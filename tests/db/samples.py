@@ -265,7 +265,7 @@ def full_evidence(text: str = "") -> Evidence:
         timing=TimingEvidence(
             clock="cuda_event",
             calls=3,
-            candidate=side.model_copy(update={"hot_ms": (1.0, 1.25), "blank_ms": 0.0035, "head_start_ms": 0.125, "host_ms": 0.0625}),
+            candidate=side.model_copy(update={"hot_ms": (1.0, 1.25), "blank_ms": 0.0035, "launch_lead_ms": 0.125, "host_ms": 0.0625}),
             baseline=side,
             alone=side.model_copy(update={"median_ms": 0.5, "lower_quartile_ms": 0.5, "upper_quartile_ms": 0.5}),
             unclaimed_ms=0.375,

@@ -87,6 +87,9 @@ TWO = "(x + shift) - shift, x * 2"
         pytest.param("x.add_(1)", {}, Category.MUTATED_INPUT, id="changed input"),
         pytest.param("(x * 1, x + x)", {"reference": TWO}, Category.DEGENERATE_PROBLEM, id="right beside an uncertain output"),
         pytest.param("(x * 1, x * 3)", {"reference": TWO}, Category.WRONG_VALUES, id="wrong beside an uncertain output"),
+        pytest.param(
+            "(x * 1, x * (next(factors) // 10))", {"reference": TWO}, Category.NONDETERMINISTIC, id="wrong in every second call beside one"
+        ),
     ],
 )
 def test_other_mistakes_stay_mistakes(judge: Judge, result: str, told: dict[str, str], category: Category) -> None:

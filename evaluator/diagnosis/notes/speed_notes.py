@@ -42,7 +42,7 @@ def speed_notes(result: Result) -> tuple[str, ...]:
         found += _launches(result)
     if timing is not None:
         host_ms = timing.candidate.host_ms
-        if timing.candidate.head_start_ms and host_ms is not None and host_ms > timing.candidate.median_ms:
+        if timing.candidate.launch_lead_ms and host_ms is not None and host_ms > timing.candidate.median_ms:
             found.append(f"{where}launching takes {host_ms:.3g} ms on the host; outside a benchmark a call takes that long")
         late = ("until the output arrives", max(timing.deferred_ms, timing.arrives_late_ms))
         if timing.unclaimed_ms > timing.deferred_ms:  # an output that is slow to copy shows in both, and is charged once

@@ -21,7 +21,7 @@ from evaluator.results.distributions import OWN, Rule
 from evaluator.results.evidence import ErrorFigures, LeftOutBy
 from evaluator.worker.nested import mapped, tensors_of
 
-BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NONDETERMINISTIC)
+BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS)
 """Categories of an answer that may be wrong by rounding alone."""
 
 
@@ -84,7 +84,7 @@ def judge_values(
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} {'element was' if unwritten == 1 else 'elements were'} never written: {message}"
-    return right.wrong(category, message)
+    return right.as_wrong(category, message)
 
 
 def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any]) -> dict[int, float]:
@@ -106,7 +106,7 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
 def decided(
     case: ProblemCase,
     oracle: Oracle,
-    outcome: Outcome,
+    outcome: Right | Wrong,
     candidate: list[torch.Tensor],
     draw: Draw,
     *,
@@ -124,17 +124,17 @@ def decided(
         oracle.is_uncertain = True
         error = max(oracle.uncertain.values())
         message = f"rounded otherwise, the reference differs from its float64 form by {error:.2g} times its magnitude"
-        return outcome.left_out(LeftOutBy.ROUNDING, message)
+        return outcome.as_left_out(LeftOutBy.ROUNDING, message)
     if isinstance(outcome, Wrong) and draw.rule.is_gross:
         given = draw.arguments if sample is None else mapped(draw.arguments, sample.of)
         if formula := overflowing(oracle, outcome, candidate, given):
-            return outcome.left_out(LeftOutBy.OVERFLOW, f"here {formula} overflows")
+            return outcome.as_left_out(LeftOutBy.OVERFLOW, f"here {formula} overflows")
     if draw.rule is Rule.FINITE and isinstance(outcome, Right) and outcome.overflows:
-        return outcome.left_out(LeftOutBy.OVERFLOW, "here the output overflows")
-    return outcome if outcome.informative else outcome.left_out(LeftOutBy.INACCURATE, "here the reference itself is not accurate")
+        return outcome.as_left_out(LeftOutBy.OVERFLOW, "here the output overflows")
+    return outcome if outcome.informative else outcome.as_left_out(LeftOutBy.INACCURATE, "here the reference itself is not accurate")
 
 
-def _is_by_rounding(case: ProblemCase, oracle: Oracle, outcome: Outcome, arguments: Sequence[Any]) -> bool:
+def _is_by_rounding(case: ProblemCase, oracle: Oracle, outcome: Right | Wrong, arguments: Sequence[Any]) -> bool:
     """Whether rounding decides on an output of the reference, and on each one that is wrong."""
     by_rounding = False
     if isinstance(outcome, Wrong):

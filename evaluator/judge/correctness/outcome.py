@@ -31,11 +31,11 @@ class Outcome:
         """Whether an element is NaN or infinite and the right one is not, or the other way round."""
         return any(figures.nonfinite_mismatch for figures in self.figures)
 
-    def wrong(self, category: Category, message: str) -> "Wrong":
+    def as_wrong(self, category: Category, message: str) -> "Wrong":
         """The same comparison, of a wrong answer."""
         return Wrong(category, message, **self._compared)
 
-    def left_out(self, reason: LeftOutBy, message: str) -> "LeftOut":
+    def as_left_out(self, reason: LeftOutBy, message: str) -> "LeftOut":
         """The same comparison, which decides nothing."""
         return LeftOut(reason, message, **self._compared)
 

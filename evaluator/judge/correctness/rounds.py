@@ -1,7 +1,7 @@
 """The correctness rounds: each makes random inputs, calls the submission, and compares its output with the reference's.
 
-`evaluator.judge.correctness.inputs.round_inputs` chooses the inputs. Some rounds call twice with the same input, as does each wrong one: if
-the second output differs, it is nondeterministic or was never written.
+`evaluator.judge.correctness.inputs.round_inputs` chooses the inputs. Some rounds call twice with the same input, as do those
+with wrong values: if the second output differs, it is nondeterministic or was never written.
 """
 
 import time
@@ -105,7 +105,7 @@ class Rounds:
                 return
             if index == 0 and self._hurries and self._takes_far_longer(draw.arguments):
                 self.is_slow, plans = True, deque(round_inputs.fewest())
-            if plan.distribution == OUTLIERS and evidence.message:  # left out
+            if plan.distribution == OUTLIERS and evidence.is_left_out:
                 plans.appendleft(RoundPlan(RUNS))
             index += 1
 
@@ -179,7 +179,7 @@ class Rounds:
         """Whether the same inputs come once more."""
         if isinstance(outcome, Wrong):
             return outcome.category is not Category.MUTATED_INPUT and bool(outcome.figures)
-        return isinstance(outcome, Right) and plan.twice
+        return plan.twice
 
     def _stale(self, wrong: Wrong, digests: list[tuple[int, ...]]) -> str:
         """PREVIOUS_OUTPUT if every wrong output equals the previous round's, whose inputs differ; else empty."""
@@ -207,7 +207,7 @@ class Rounds:
         """
         if self._case.in_place:
             self._trial.fill(draw)
-        some = [_some(value) for value in values]
+        some = [_some(value) for value in values] if isinstance(first, Wrong) else []
         second, values = self._trial.judged(draw, (first, values))
         if isinstance(second, Wrong) and second.category in (Category.UNWRITTEN_OUTPUT, Category.MUTATED_INPUT):
             return second
@@ -237,11 +237,12 @@ def _moved(first: Outcome, second: Outcome) -> bool:
 
 
 def _some(value: torch.Tensor) -> torch.Tensor:
-    """Up to COMPARED_AGAIN elements of an output, spread over it, in a type that holds them all."""
-    return value.reshape(-1)[:: 1 + value.numel() // COMPARED_AGAIN].to(torch.complex128)
+    """Up to COMPARED_AGAIN elements of an output, spread over it, in a type that holds them all; 0 if not finite."""
+    some = value.reshape(-1)[:: 1 + value.numel() // COMPARED_AGAIN].to(torch.complex128, copy=True)
+    return some.nan_to_num(0.0, 0.0, 0.0)
 
 
 def _differ(first: torch.Tensor, second: torch.Tensor, tolerance: float) -> bool:
-    """Whether two answers to one input differ beyond the tolerance, relative to the RMS of the first."""
-    first, second = first.nan_to_num(), second.nan_to_num()
-    return bool(((first - second).abs() > tolerance * first.abs().square().mean().sqrt()).any())
+    """Whether elements of two answers to one input differ beyond the tolerance."""
+    size = first.abs()
+    return bool(((first - second).abs() > tolerance * (size + size.square().mean().sqrt())).any())

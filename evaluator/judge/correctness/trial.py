@@ -1,4 +1,4 @@
-"""The trial of a worker: inputs in, a call, its output revealed, compared, and decided on. Rounds and the ablation check have no other way.
+"""The trial of a worker: inputs in, a call, its output revealed, compared, and decided on. All calls that are not timed are made here.
 
 Before each call, the worker's free memory is filled with a byte, so that unwritten output shows it. Inputs begin at one address, then
 twice at another, then twice at the first: results cached by address are wrong already here.
@@ -95,37 +95,43 @@ class Trial:
         dropped, since memory may not suffice for both. among: the bytes of which one fills free memory. brief: the outcome is not
         described, and a sample of rows suffices for a wrong one. Raises WorkerError, ProtocolError, ReferenceFailedError.
         """
-        byte = secrets.choice(among)
-        claimed, count = self.call(byte)
+        byte, (claimed, count) = self.call(among)
         if has_plain_values(self.form):
             self.form = form_of(self._oracle.expected(draw.arguments))
+        values: list[torch.Tensor] = []
         try:
             claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
             self._require_form(draw.arguments)
-            return Wrong(error.category, str(error)), []
-        ask_to_reveal(self._worker, self._outputs, claims, count, self._shapes, self._deadline_s, release=True)
-        if known is not None and holds(self._outputs, claims, known[1]):
-            outcome, values = known
+            compared: Right | Wrong = Wrong(error.category, str(error))
         else:
+            ask_to_reveal(self._worker, self._outputs, claims, count, self._shapes, self._deadline_s, release=True)
+            if known is not None and holds(self._outputs, claims, known[1]):
+                return self._mutation(draw, known[0]) or known[0], known[1]
             if known is not None:
                 known[1].clear()
             values = snapshot(self._outputs, claims, self._shapes)
-            compared = self._compared(draw, values, byte, brief=brief)
-            outcome = decided(self._case, self._oracle, compared, values, draw, asks_rounding=self._asks_rounding)
-        if self._inputs is not None and not self._inputs.unchanged(draw.arguments, self._case.in_place):
-            outcome = Wrong(Category.MUTATED_INPUT, "forward() changed its input", figures=outcome.figures)
-        return outcome, values
+            compared = self._compare(draw, values, byte, brief=brief)
+        mutation = self._mutation(draw, compared)
+        return mutation or decided(self._case, self._oracle, compared, values, draw, asks_rounding=self._asks_rounding), values
 
-    def call(self, byte: int | None = None) -> tuple[Any, int]:
-        """Fill the worker's free memory with a byte, any by default, and make a call. Returns what the worker says of its output."""
-        poison(self._worker, self._outputs, self._deadline_s, secrets.choice(BYTES) if byte is None else byte)
+    def _mutation(self, draw: Draw, outcome: Outcome) -> Wrong | None:
+        """The outcome of a call that changed its input; None if it did not."""
+        if self._inputs is None or self._inputs.unchanged(draw.arguments, self._case.in_place):
+            return None
+        return Wrong(Category.MUTATED_INPUT, "forward() changed its input", figures=outcome.figures)
+
+    def call(self, among: range = BYTES) -> tuple[int, tuple[Any, int]]:
+        """Fill the worker's free memory with one of these bytes, and make a call. Returns the byte, and what the worker says of its
+        output."""
+        byte = secrets.choice(among)
+        poison(self._worker, self._outputs, self._deadline_s, byte)
         synchronize(self._memory.device)  # the judge's own work must not slow the call
         leave_memory(self._memory.device)
         start = time.monotonic()
         answer = self._worker.request("call", self._deadline_s, set=0)
         self.call_s = time.monotonic() - start
-        return read_claim(answer)
+        return byte, read_claim(answer)
 
     def close(self) -> None:
         """Take all memory back from the worker, and stop filling its free memory."""
@@ -134,7 +140,7 @@ class Trial:
         self._worker.take_back(allocations, self._deadline_s)
         self._memory.free(allocations)
 
-    def _compared(self, draw: Draw, values: list[torch.Tensor], byte: int, *, brief: bool) -> Right | Wrong:
+    def _compare(self, draw: Draw, values: list[torch.Tensor], byte: int, *, brief: bool) -> Right | Wrong:
         """The verdict on an answer: by a sample of its rows, where that suffices."""
         judged = self._judged_rows(draw, values, brief=brief)
         return judged or judge_values(self._case, self._oracle, draw.arguments, values, self.form, byte, rule=draw.rule, brief=brief)

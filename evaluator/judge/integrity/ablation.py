@@ -58,13 +58,14 @@ def _answer_without(trial: Trial) -> Outcome:
     several methods, which leave right values in memory. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
     trial.fill(trial.round_inputs.draw(RoundPlan(OWN)))
-    trial.call()
+    trial.call(MEDIUM)
     for plan in trial.round_inputs.plans:
         draw = trial.round_inputs.draw(plan)
         if draw.left_out:
             continue
         trial.fill(draw)
-        outcome, _ = trial.judged(draw, among=MEDIUM, brief=True)
+        outcome = trial.judged(draw, among=MEDIUM, brief=True)[0]
         if isinstance(outcome, Wrong):
             return outcome
+        del draw  # memory may not suffice for the next one's beside it
     return Right()

@@ -46,7 +46,7 @@ def measure_own_work(worker: WorkerClient, trial: Trial, deadline_s: float, time
     """
     answer_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in tensors_of(trial.form))
     trial.fill(trial.round_inputs.draw(RoundPlan(OWN)))
-    trial.call()
+    trial.call(MEDIUM)
     found = OwnWorkEvidence(time_share=0.0, written_bytes=0, answer_bytes=answer_bytes)
     for plan in trial.round_inputs.fewest():
         draw = trial.round_inputs.draw(plan)

@@ -100,7 +100,7 @@ class TimedWorker:
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Make calls that count, in one request on a GPU, timed one by one (`apart`) or together. Returns their outputs."""
         cycles = self.launch_lead.cycles if apart else 0
-        fields = {"flushes": self._orders(len(given)), "apart": apart, "head_start": cycles, "copies": self.copies and apart}
+        fields = {"flushes": self._orders(len(given)), "apart": apart, "launch_lead": cycles, "copies": self.copies and apart}
         return self._take("block", given, len(given) if apart else 1, **fields)
 
     def host_block(self, given: Given) -> list[Any]:
@@ -114,7 +114,7 @@ class TimedWorker:
 
     def blank(self, count: int) -> list[float]:
         """Event times of a block of `count` empty kernels, each timed by itself, in ms."""
-        _, answer = self._ask_now("blank", (), flushes=self._orders(count), head_start=self.launch_lead.cycles)
+        _, answer = self._ask_now("blank", (), flushes=self._orders(count), launch_lead=self.launch_lead.cycles)
         return claimed_times_ms(answer, count)
 
     def replay(self, given: Given) -> list[Any]:

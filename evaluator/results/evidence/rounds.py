@@ -106,12 +106,12 @@ class RoundEvidence(Record):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether it decides nothing."""
+        """Whether it decides nothing. Older records have only the message."""
         return self.passed and bool(self.message)
 
     @property
     def is_own_left_out(self) -> bool:
-        """Whether it is left out although its inputs are the problem's own: the reference is not accurate on them."""
+        """Whether it is left out although its inputs are the problem's own: rounding decides on the output."""
         return self.distribution == "own" and self.is_left_out
 
 

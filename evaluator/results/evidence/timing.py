@@ -3,7 +3,7 @@
 import statistics
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from evaluator.results.category import Category
 from evaluator.results.evidence.device import FloorEvidence
@@ -55,9 +55,9 @@ class TimingSide(Record):
     """Time of each sample's request, in seconds since the timing began; equal within one request. None in older records."""
     blank_ms: float = 0.0
     """Time of an empty call, subtracted from each sample; on a GPU, that of two events and their waiting. 0 in older records of a GPU."""
-    head_start_ms: float = 0.0
-    """Approximate time for which the device was kept busy before each call, so that no sample contains the host's time; 0 if it was not,
-    and in older records."""
+    launch_lead_ms: float = Field(default=0.0, validation_alias=AliasChoices("launch_lead_ms", "head_start_ms"))
+    """Approximate time for which the device was kept busy before each call, so that no sample contains the host's time; 0 if it was not.
+    Older records call it `head_start_ms`, or have none."""
     host_ms: float | None = None
     """The host's time to launch a call on a GPU, as the worker claims: the lowest decile, since the host may wait for the device. None in
     older records, and if calls are not launched one by one."""
@@ -275,7 +275,7 @@ class WorkloadEvidence(Record):
 
 
 def _shortened(side: TimingSide) -> TimingSide:
-    kept = ("median_ms", "lower_quartile_ms", "upper_quartile_ms", "samples_ms", "blank_ms", "head_start_ms", "host_ms")
+    kept = ("median_ms", "lower_quartile_ms", "upper_quartile_ms", "samples_ms", "blank_ms", "launch_lead_ms", "host_ms")
     return TimingSide(**{name: getattr(side, name) for name in kept})
 
 

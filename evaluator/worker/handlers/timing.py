@@ -39,8 +39,8 @@ def block(state: State, request: Message, _: Sequence[int]) -> Message:
     """Calls one after another on a GPU, each over one of these sets and after its flush, if any. Each is between two events of its own
     (`apart`), or all of them are between two. At the end, wait for the device.
 
-    Before each call with its flush, the device is kept busy for `head_start` cycles, so that the host gets ahead. Outputs that share memory
-    are copied: after a call's second event with `apart`, otherwise within the time. With `copies`, all outputs are.
+    Before each call with its flush, the device is kept busy for `launch_lead` cycles, so that the host gets ahead. Outputs that share
+    memory are copied: after a call's second event with `apart`, otherwise within the time. With `copies`, all outputs are.
     """
     apart, values, host_ms = request["apart"], [], []
     copies = state.reuses or request["copies"]
@@ -51,7 +51,7 @@ def block(state: State, request: Message, _: Sequence[int]) -> Message:
             if order is not None and number and keeps_cache():
                 synchronize(state.device)  # only unused lines can be dropped
                 reset_persisting()
-            keep_busy(request["head_start"])
+            keep_busy(request["launch_lead"])
             if order is not None:
                 flush(state, order)
             asked = time.perf_counter()
@@ -87,7 +87,7 @@ def blank(state: State, request: Message, _: Sequence[int]) -> Message:
     """The times of calls in a block, with `apart`, that only launch an empty kernel."""
     events = [(event(), event()) for _ in request["flushes"]]
     for (start, end), order in zip(events, request["flushes"], strict=True):
-        keep_busy(request["head_start"])
+        keep_busy(request["launch_lead"])
         if order is not None:
             flush(state, order)
         start.record()

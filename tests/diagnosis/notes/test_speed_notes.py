@@ -81,10 +81,12 @@ def test_what_was_added_to_a_time_is_told_once(deferred_ms: float, unclaimed_ms:
     assert [line.strip() for line in text.splitlines() if "of it are spent" in line] == told
 
 
-@pytest.mark.parametrize(("host_ms", "head_start_ms", "told"), [(2.5, 4.0, True), (0.5, 4.0, False), (2.5, 0.0, False), (None, 4.0, False)])
-def test_a_host_that_takes_longer_than_the_device_is_told(host_ms: float | None, head_start_ms: float, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("host_ms", "launch_lead_ms", "told"), [(2.5, 4.0, True), (0.5, 4.0, False), (2.5, 0.0, False), (None, 4.0, False)]
+)
+def test_a_host_that_takes_longer_than_the_device_is_told(host_ms: float | None, launch_lead_ms: float, told: bool) -> None:
     took = timing(1.0)
-    led = took.model_copy(update={"candidate": took.candidate.model_copy(update={"host_ms": host_ms, "head_start_ms": head_start_ms})})
+    led = took.model_copy(update={"candidate": took.candidate.model_copy(update={"host_ms": host_ms, "launch_lead_ms": launch_lead_ms})})
     text = "\n".join(speed_notes(result(Category.OK, speedup=2.0, evidence=Evidence(timing=led))))
     assert ("launching takes 2.5 ms on the host" in text) is told
 

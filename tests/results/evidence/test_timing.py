@@ -59,3 +59,9 @@ def test_beside_other_processes_of_a_submission_lower_quartiles_of_the_baseline_
     timing = evidence(baseline, alone).model_copy(update={"baseline_statistic": "lower_quartile"})
     assert timing.statistic == "median" and timing.disturbed is disturbed
     assert timing.baseline_ms == pytest.approx(baseline_ms) and timing.ratio == pytest.approx(baseline_ms)
+
+
+def test_an_older_record_may_call_the_launch_lead_a_head_start() -> None:
+    told = side(1.0, 2.0, 3.0).model_dump()
+    lead = told.pop("launch_lead_ms") + 0.25
+    assert TimingSide.model_validate(told | {"head_start_ms": lead}) == side(1.0, 2.0, 3.0).model_copy(update={"launch_lead_ms": lead})

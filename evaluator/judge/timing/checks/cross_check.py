@@ -101,7 +101,7 @@ class WholeRequests(Excess):
     def excess_ms(self, sides: Sides) -> tuple[float, float]:
         """The lowest decile, since other processes may delay most requests. Not the minimum, since an output may sometimes be deferred."""
         side, usual_ms = sides.candidate, max(map(self._trusted_ms, (sides.baseline, sides.alone)))
-        return _lowest_decile(side.wall_ms) - side.claim_ms - side.head_start_ms - usual_ms, usual_ms
+        return _lowest_decile(side.wall_ms) - side.claim_ms - side.launch_lead_ms - usual_ms, usual_ms
 
     @staticmethod
     def _trusted_ms(side: TimingSide) -> float:
@@ -113,7 +113,7 @@ class WholeRequests(Excess):
         count = len(side.samples_ms) // len(side.wall_ms)
         calls_ms = (statistics.mean(side.samples_ms[number * count :][:count]) for number in range(len(side.wall_ms)))
         beside_ms = [wall_ms - call_ms for wall_ms, call_ms in zip(side.wall_ms, calls_ms, strict=True)]
-        return _lowest_decile(beside_ms) - side.blank_ms - side.head_start_ms
+        return _lowest_decile(beside_ms) - side.blank_ms - side.launch_lead_ms
 
 
 @dataclass(frozen=True)

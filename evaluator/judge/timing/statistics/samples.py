@@ -87,7 +87,7 @@ class Samples:
         """Time per call of each block in which the process did not compute. On one core only; none on a GPU."""
         return [took_ms - busy_ms for took_ms, busy_ms in zip(self.wall_ms, self.busy_ms, strict=True)] if self.busy_ms else []
 
-    def summary(self, blank_ms: float, head_start_ms: float) -> TimingSide:
+    def summary(self, blank_ms: float, launch_lead_ms: float) -> TimingSide:
         """All times for the record, with the quartiles of the calls."""
         samples_ms = self.call_ms(blank_ms)
         lower, median, upper = quartiles(samples_ms)
@@ -98,7 +98,7 @@ class Samples:
             samples_ms=tuple(samples_ms),
             **{name: tuple(getattr(self, name)) for name in _STORED},
             blank_ms=blank_ms,
-            head_start_ms=head_start_ms,
+            launch_lead_ms=launch_lead_ms,
             host_ms=sorted(self.host_ms)[len(self.host_ms) // 10] if self.host_ms else None,
             outliers=outliers(samples_ms),
         )

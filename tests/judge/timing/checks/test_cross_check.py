@@ -138,7 +138,7 @@ def test_events_are_a_part_of_the_claim_and_of_no_burst() -> None:
     timing = on_device(fewer, in_a_row=16)
     assert fewer.claim_ms == pytest.approx(0.11)
     assert (timing.unclaimed_ms, timing.runtime_ms) == (0.0, 0.1)
-    led = fewer.model_copy(update={"head_start_ms": 2.0, "wall_ms": tuple(wall_ms + 2.0 for wall_ms in fewer.wall_ms)})
+    led = fewer.model_copy(update={"launch_lead_ms": 2.0, "wall_ms": tuple(wall_ms + 2.0 for wall_ms in fewer.wall_ms)})
     assert on_device(led, in_a_row=16).unclaimed_ms == 0.0, "which is in no call"
     late = fewer.model_copy(update={"burst_ms": (0.4 + 0.009,) * 5})
     assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.009 - limits.LAUNCH_GAP_MS)

@@ -84,7 +84,7 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_con
     assert timing.runtime_ms < HOST_S * 1e3 / 10, "nor do the worker's events"
     assert timing.candidate.host_ms is not None and timing.baseline.host_ms is not None
     assert timing.baseline.host_ms < HOST_S * 1e3 / 2 < timing.candidate.host_ms
-    assert timing.candidate.head_start_ms == timing.baseline.head_start_ms > 0
+    assert timing.candidate.launch_lead_ms == timing.baseline.launch_lead_ms > 0
     assert any("on the host" in note for note in speed_notes(result))
 
 
@@ -94,11 +94,11 @@ def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_context
     assert timing is not None
     assert timing.candidate.single_ms and timing.candidate.burst_ms
     assert timing.runtime_ms < 1.0
-    assert timing.candidate.head_start_ms == timing.candidate.blank_ms == 0.0
-    assert timing.baseline.head_start_ms > 0 and timing.baseline.blank_ms > 0, "who can have one has one"
+    assert timing.candidate.launch_lead_ms == timing.candidate.blank_ms == 0.0
+    assert timing.baseline.launch_lead_ms > 0 and timing.baseline.blank_ms > 0, "who can have one has one"
 
 
-def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_context: JudgeContext) -> None:
+def test_a_stream_that_waits_for_nobody_has_no_launch_lead(judge: Judge, gpu_context: JudgeContext) -> None:
     """It works wherever inputs are there before a call is asked for, as everywhere but behind a gate."""
     lines = (
         "self.side = getattr(self, 'side', None) or torch.cuda.Stream()",
@@ -111,7 +111,7 @@ def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_cont
     result = judge(gelu(*lines), "gelu_tanh", context=gpu_context, case="full")
     assert result.category in (Category.OK, Category.NONDETERMINISTIC), result.message
     timing = result.evidence.timing
-    assert timing is not None and timing.candidate.head_start_ms == 0.0 < timing.baseline.head_start_ms
+    assert timing is not None and timing.candidate.launch_lead_ms == 0.0 < timing.baseline.launch_lead_ms
 
 
 QUEUE = 1024
@@ -123,7 +123,7 @@ def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gp
     lines = ("y = extension.gelu(x)", f"for _ in range({launches - 1}):", "    y = extension.gelu(x)", "return y")
     result = timed(judge, gpu_context, *lines)
     timing = result.evidence.timing
-    assert timing is not None and timing.gated and timing.candidate.head_start_ms > 0
+    assert timing is not None and timing.gated and timing.candidate.launch_lead_ms > 0
     assert timing.in_a_row * launches < QUEUE and timing.unclaimed_ms < 0.2 * timing.runtime_ms
     few = timed(judge, gpu_context, "return extension.gelu(x)").evidence.timing
     assert few is not None

@@ -172,7 +172,7 @@ def test_a_launch_lead_is_before_each_call_and_in_no_sample(context: JudgeContex
         assert timed.samples.wall_ms[0] - statistics.fmean(timed.samples.host_ms) >= 30.0
         assert timed.samples_ms(0.5) == [claim_ms - 0.5 for claim_ms in timed.samples.event_ms]
         told = timed.summary(0.5)
-        assert (told.blank_ms, told.head_start_ms, told.host_ms) == (0.5, 30.0, min(timed.samples.host_ms))
+        assert (told.blank_ms, told.launch_lead_ms, told.host_ms) == (0.5, 30.0, min(timed.samples.host_ms))
         assert told.claim_ms == pytest.approx(statistics.median(timed.samples.event_ms))
         assert max(timed.blank(3)) < 2.0 and timed.is_flushed()
 

@@ -14,8 +14,8 @@ def test_quartiles_of_few_samples(samples: list[float], found: tuple[float, floa
 @pytest.mark.parametrize(("on_device", "samples_ms"), [(True, (0.5, 1.5)), (False, (2.5, 3.5))])
 def test_samples_are_event_times_on_a_gpu_and_wall_times_elsewhere(on_device: bool, samples_ms: tuple[float, ...]) -> None:
     samples = Samples(on_device, event_ms=[1.0, 2.0], wall_ms=[3.0, 4.0])
-    told = samples.summary(0.5, head_start_ms=0.25)
-    assert told.samples_ms == samples_ms and (told.blank_ms, told.head_start_ms) == (0.5, 0.25)
+    told = samples.summary(0.5, launch_lead_ms=0.25)
+    assert told.samples_ms == samples_ms and (told.blank_ms, told.launch_lead_ms) == (0.5, 0.25)
     assert samples.call_ms(9.0) == [limits.LEAST_MS, limits.LEAST_MS], "no call takes nothing"
 
 
