@@ -14,7 +14,7 @@ from typing import Any
 from evaluator.diagnosis.rules.unranked_rules import narrow_round
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
-from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Reference
 from evaluator.judge.correctness.rounds import Rounds, has_overflowed
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of

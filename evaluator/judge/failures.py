@@ -7,7 +7,7 @@ import traceback
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.build_rules import build_message
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.reference import BaselineFailedError, ReferenceFailedError
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError, ReferenceFailedError
 from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
 from evaluator.judge.integrity.ablation import AblationFailedError
 from evaluator.judge.integrity.worker_end import ran_late

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.job import Job
 from evaluator.judge import limits
+from evaluator.judge.correctness.oracle.reference import Reference, ReferenceFailedError
 from evaluator.judge.correctness.output_structure import is_empty
-from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.correctness.trial import Trial
 from evaluator.judge.integrity.ablation import ablate

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.context import ReportStage, Task
-from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes

@@ -21,7 +21,7 @@ from evaluator.judge.again import Again, Reason
 from evaluator.judge.attempts import Attempts, Step
 from evaluator.judge.case_timings import CaseTimings
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.reference import BaselineFailedError
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.failures import require_cpu_submission, require_memory, verdict_on
 from evaluator.judge.post_checks import CHECKS, PostChecks

@@ -6,7 +6,7 @@ from typing import Any
 
 from evaluator.judge.again import Again, Reason
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.reference import Reference
+from evaluator.judge.correctness.oracle.reference import Reference
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.roofline.minimum_time import find_minimum_time
 from evaluator.judge.timing.protocols import TimingProtocol, choose

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.words import plain_name
 from evaluator.judge.context import Task
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet

@@ -22,7 +22,7 @@ from evaluator.judge.again import Again, Reason
 from evaluator.judge.attempts import RERUNS, Attempts, Rerun, Step
 from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.correctness.inputs.draw import Draw
-from evaluator.judge.correctness.reference import BaselineFailedError
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError
 from evaluator.judge.device.cpu_affinity import judge_core
 from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
 from evaluator.judge.device.gpu_monitor import GpuMonitor

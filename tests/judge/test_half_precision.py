@@ -13,8 +13,8 @@ from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.inputs.input_distributions import CHANGES, changed
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.correctness.outcome import Right
-from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.problem.catalogue import discover
 from evaluator.problem.declaration import PrecisionName

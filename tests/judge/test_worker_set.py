@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext, Task
-from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError

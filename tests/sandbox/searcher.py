@@ -35,7 +35,7 @@ LOOK_S = 200.0
 JUDGES = re.compile(r"(evaluator\.(?!(dsl|sandbox|worker)\b)|reference\b|db\b|pipeline\b|_assay_problem).*")
 PROJECT = (
     "reference/softmax.py",
-    "evaluator/judge/correctness/reference.py",
+    "evaluator/judge/correctness/oracle/reference.py",
     "evaluator/problem/problem.py",
     "db/store.py",
     "tests/shipped.py",

@@ -10,9 +10,9 @@ from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Comparison, KnownErrors, OutputPiece, Rules
 from evaluator.judge.correctness.errors.variants.overflows import overflow
 from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.oracle.reference import Oracle
+from evaluator.judge.correctness.oracle.rounding import explained_by_rounding, otherwise_rounded
 from evaluator.judge.correctness.outcome import Outcome, Right, Wrong
-from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounding import explained_by_rounding, otherwise_rounded
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.problem import ProblemCase

@@ -11,8 +11,8 @@ import torch
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.output_structure import form_of
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.machine.devices import Device

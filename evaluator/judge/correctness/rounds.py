@@ -21,8 +21,8 @@ from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundPlan
+from evaluator.judge.correctness.oracle.reference import Oracle, widened
 from evaluator.judge.correctness.outcome import LeftOut, Outcome, Right, Wrong
-from evaluator.judge.correctness.reference import Oracle, widened
 from evaluator.judge.correctness.trial import Trial
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient

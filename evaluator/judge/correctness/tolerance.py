@@ -9,7 +9,7 @@ If inputs were changed in a way that the problem's author did not foresee, only 
 spread of the right values. Another order of a sum, TF32 and formulas with cancellation err by less.
 
 Integers and booleans must equal the oracle's, or the reference's. Elements beyond this are in doubt, and
-`evaluator.judge.correctness.monte_carlo` decides whether rounding explains them.
+`evaluator.judge.correctness.oracle.monte_carlo` decides whether rounding explains them.
 
 If the reference rounds to half precision on its way to an output, that type's tolerance is the output's: honest answers may keep more
 digits there. A rounding to FP8 is a quantisation: its values are few, and rounding otherwise changes few of them.

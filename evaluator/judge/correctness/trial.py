@@ -14,10 +14,10 @@ import torch
 from evaluator.judge.correctness.check import decided, judge_values
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.outcome import Outcome, Right, Wrong
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, holds, poison, snapshot
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient

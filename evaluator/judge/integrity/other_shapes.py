@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.output_structure import described
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
 from evaluator.judge.integrity.worker_end import answer_at_end
 from evaluator.judge.workers.build_broker import NeedsDeviceError

@@ -20,8 +20,8 @@ from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.output_structure import described
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.disguises import disguise_findings

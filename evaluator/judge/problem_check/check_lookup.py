@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.judge.problem_check.check_result import ProblemCheck
 from evaluator.machine.cache_folder import default_root

@@ -7,7 +7,7 @@ import torch
 
 from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.errors.compute_rule import DISGUISES, disguised, rounds_to_float8
-from evaluator.judge.correctness.reference import Oracle, widened
+from evaluator.judge.correctness.oracle.reference import Oracle, widened
 from evaluator.judge.problem_check.check_result import Finding
 
 Offered = tuple[Sequence[Any], Sequence[torch.Tensor], Callable[[], Sequence[Comparison]]]

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from evaluator.judge import limits
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem import kept_figures

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.roofline.minimum_time import required_work
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes, formats
 from evaluator.problem import kept_figures

@@ -10,8 +10,8 @@ from typing import Any
 
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError
 from evaluator.judge.correctness.output_structure import read_claim
-from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.workers.client import WorkerClient

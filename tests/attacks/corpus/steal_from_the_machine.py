@@ -68,7 +68,7 @@ from torch import nn
 
 PARTS = (
     "reference/softmax.py",
-    "evaluator/judge/correctness/reference.py",
+    "evaluator/judge/correctness/oracle/reference.py",
     "evaluator/diagnosis/diagnose.py",
     "submissions",
     "tests",

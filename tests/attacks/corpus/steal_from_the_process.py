@@ -89,7 +89,7 @@ def forward(self, x):
 # expect: disqualified/reference_access
 class ModelNew(nn.Module):
     def forward(self, x):
-        from evaluator.judge.correctness import reference
+        from evaluator.judge.correctness.oracle import reference
 
         return reference.Oracle(self, True).expected([x])
 
@@ -137,7 +137,7 @@ WANTED = (
     "reference.softmax",
     "reference",
     "evaluator.judge",
-    "evaluator.judge.correctness.reference",
+    "evaluator.judge.correctness.oracle.reference",
     "evaluator.problem.problem",
     "db.store",
     "pipeline",

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.kernel_warmup import warm
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.machine.devices import cpu
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load

@@ -9,8 +9,8 @@ from torch import nn
 
 from evaluator.judge.correctness import row_sampling as module
 from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.correctness.outcome import Right, Wrong
-from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.machine.devices import cpu
 from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck

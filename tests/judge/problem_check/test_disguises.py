@@ -8,8 +8,8 @@ from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.errors.compute_rule import DISGUISES, broken_rule, disguised, rounds_to_float8
+from evaluator.judge.correctness.oracle.reference import Oracle, widened
 from evaluator.judge.correctness.outcome import Right, Wrong
-from evaluator.judge.correctness.reference import Oracle, widened
 from evaluator.judge.problem_check.check import check_case
 from evaluator.problem.catalogue import discover
 from evaluator.problem.load import load

@@ -7,7 +7,7 @@ import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge import limits
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check import floor_finding
 from evaluator.judge.roofline.minimum_time import (
     DevicePeaks,

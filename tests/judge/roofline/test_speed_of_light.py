@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.roofline.speed_of_light import CallDemand, Peak, demand_of, find_speed_of_light, speed_of_light_of
 from evaluator.problem.catalogue import discover

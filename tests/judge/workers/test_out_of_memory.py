@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.wide import WideTensor
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.oracle.wide import WideTensor
 from evaluator.judge.workers.out_of_memory import asked_bytes, blame, is_shortage, judged
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, StarvingEvidence

@@ -21,8 +21,8 @@ from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.inputs.input_distributions import changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.output_scale import isfinite
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase

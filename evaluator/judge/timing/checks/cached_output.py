@@ -9,8 +9,8 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.correctness.readback import poison
-from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.checks.gated_calls import Taken
 from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
 from evaluator.judge.timing.interleave import Answer, Interleaver

@@ -15,10 +15,10 @@ from evaluator.judge.again import Again, Reason
 from evaluator.judge.correctness.check import decided, is_near_reference, judge_values, learn
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.oracle.reference import BaselineFailedError
 from evaluator.judge.correctness.outcome import Right, Wrong
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
-from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.correctness.row_sampling import Sample, Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.gated_calls import Taken

@@ -8,7 +8,7 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.problem.problem import ProblemCase
 from evaluator.problem.stored_inputs import StoredTensor
 from evaluator.results.distributions import DISTRIBUTIONS, Rule

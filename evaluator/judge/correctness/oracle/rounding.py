@@ -14,7 +14,7 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Comparison, Doubts
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
 

@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge.correctness import compare, reference, reference_slices
+from evaluator.judge.correctness import compare
 from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.oracle import reference, reference_slices
+from evaluator.judge.correctness.oracle.reference import Oracle
+from evaluator.judge.correctness.oracle.reference_slices import SLICE_SHARE, find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.outcome import Outcome, Right, Wrong
 from evaluator.judge.correctness.output_structure import form_of
-from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.reference_slices import SLICE_SHARE, find_carriers, needs_slices, sliced_inputs
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import Rule
 from tests.judge.correctness.plain_problems import plain_case

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.correctness.outcome import Right, Wrong
 from evaluator.judge.correctness.output_structure import form_of
-from evaluator.judge.correctness.reference import Oracle
 from evaluator.worker.nested import mapped, tensors_of
-from tests.judge.correctness.rounded_problems import PROBLEMS, Reference
+from tests.judge.correctness.oracle.rounded_problems import PROBLEMS, Reference
 
 DRAWS = 3
 DRAWS_ON_A_GPU = 20

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge.correctness import reference as module
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.oracle import reference as module
+from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 
 
 class Model(nn.Module):

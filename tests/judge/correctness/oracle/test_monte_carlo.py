@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.correctness.monte_carlo import possible
-from tests.judge.correctness.rounded_problems import Reference
+from evaluator.judge.correctness.oracle.monte_carlo import possible
+from tests.judge.correctness.oracle.rounded_problems import Reference
 
 RUNS = 20
 

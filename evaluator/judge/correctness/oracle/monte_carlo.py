@@ -21,8 +21,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from evaluator.judge import limits
-from evaluator.judge.correctness.operator_profile import is_sum, terms_of
-from evaluator.judge.correctness.wide import CASTS, MISSING, OperatorCall, Results, changed, is_inexact, leaves, may_round, wide, widest
+from evaluator.judge.correctness.oracle.operator_profile import is_sum, terms_of
+from evaluator.judge.correctness.oracle.wide import (
+    CASTS,
+    MISSING,
+    OperatorCall,
+    Results,
+    changed,
+    is_inexact,
+    leaves,
+    may_round,
+    wide,
+    widest,
+)
 from evaluator.worker.nested import tensors_of
 
 Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import KnownErrors, OutputPiece
-from evaluator.judge.correctness.monte_carlo import possible
-from evaluator.judge.correctness.operator_profile import profile
+from evaluator.judge.correctness.oracle.monte_carlo import possible
+from evaluator.judge.correctness.oracle.operator_profile import profile
+from evaluator.judge.correctness.oracle.reference_slices import find_carriers, needs_slices, sliced_inputs
+from evaluator.judge.correctness.oracle.wide import MISSING, WideModel, WideOutput, narrowest, wide
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, isfinite
-from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.row_sampling import common_rows
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
-from evaluator.judge.correctness.wide import MISSING, WideModel, WideOutput, narrowest, wide
 from evaluator.worker.nested import mapped, tensors_of
 
 MOST_AT_A_TIME = 8 * CHUNK_ELEMENTS

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.judge.correctness.operator_profile import profile
-from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.oracle.operator_profile import profile
+from evaluator.judge.correctness.oracle.reference import Oracle
 
 CALLS: dict[str, tuple[Callable[[torch.Tensor], object], int]] = {
     "element by element": (lambda x: torch.relu(x) * 2 + 1, 1),

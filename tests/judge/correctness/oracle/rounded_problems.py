@@ -2,8 +2,9 @@
 
 An answer takes the reference's module and its inputs. Honest ones compute in float32, and round where the reference does or later.
 
-    python -m tests.judge.correctness.rounded_problems TARGET COPIES     write the problems to TARGET/problems, and so many copies of each
-                                                                         answer, `honest_…` and `wrong_…`, to TARGET/submissions
+    python -m tests.judge.correctness.oracle.rounded_problems TARGET COPIES
+
+writes the problems to TARGET/problems, and so many copies of each answer, `honest_…` and `wrong_…`, to TARGET/submissions.
 """
 
 import sys

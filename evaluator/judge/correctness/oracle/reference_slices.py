@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from evaluator.judge import limits
+from evaluator.judge.correctness.oracle.wide import widest
 from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
-from evaluator.judge.correctness.wide import widest
 from evaluator.worker.nested import mapped, tensors_of
 
 WIDE_BYTES = 8

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.judge.correctness.wide import WideModel, WideOutput
-from tests.judge.correctness.rounded_problems import Reference
+from evaluator.judge.correctness.oracle.wide import WideModel, WideOutput
+from tests.judge.correctness.oracle.rounded_problems import Reference
 
 
 def wide(function: Callable[..., Any], *inputs: torch.Tensor, **parameters: torch.Tensor) -> list[WideOutput]:
