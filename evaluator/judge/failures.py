@@ -77,13 +77,14 @@ def _memory_shortage(task: Task, error: Exception) -> str:
 
 
 def missed_beside_others(worker_set: WorkerSet, error: Exception) -> str:
-    """What ran out while another evaluation may have used the device, memory or time; empty if neither did."""
+    """What ran out while another evaluation may have used the device, memory or time; empty if neither did. While it loads, a submission
+    has no device, but may need memory of it."""
     lock, candidate = worker_set.lock, worker_set.candidate
-    if lock.is_alone or not lock.held:
+    if lock.is_alone:
         return ""
     if is_shortage(error) or (candidate is not None and ran_short(candidate)):
         return "out of memory"
-    return "timeout" if candidate is not None and ran_late(candidate) else ""
+    return "timeout" if lock.held and candidate is not None and ran_late(candidate) else ""
 
 
 def require_memory(task: Task) -> None:

@@ -1,6 +1,5 @@
 """The workers of one evaluation, the submission's and the baseline's, from start to end, and their device."""
 
-import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -12,10 +11,7 @@ from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.prepared_workers import PreparedWorkers
-from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.out_of_memory import ran_short
-
-log = logging.getLogger(__name__)
+from evaluator.judge.workers.client import WorkerClient
 
 
 class WorkerSet(PreparedWorkers):
@@ -115,23 +111,13 @@ class WorkerSet(PreparedWorkers):
 
     def load_candidate(self, meanwhile: Callable[[], None] = lambda: None) -> WorkerClient:
         """The candidate: a worker that has loaded the submission, and has the device. While it loads, others may have the device and all of
-        its memory: if it finds none, another worker loads alone.
+        its memory, unless this evaluation needs it alone.
 
         On a GPU `meanwhile` is called while another submission may have the device.
         """
-        try:
-            return self._load_candidate(meanwhile)
-        except WorkerError:
-            failed = self.newest
-            if not ran_short(failed):
-                raise
-        log.info("loaded again with exclusive use of the device: %s", failed.failure)
-        failed.end()
-        with self._task.times.spending("wait"):
-            self.lock.acquire_alone()
-        return self._load_candidate(meanwhile)
-
-    def _load_candidate(self, meanwhile: Callable[[], None]) -> WorkerClient:
+        if self.wants_to_be_alone:
+            with self._task.times.spending("wait"):
+                self.lock.acquire_alone()
         self._task.report("start")
         with self._task.times.spending("start"):
             candidate = self.candidate = self.start()
