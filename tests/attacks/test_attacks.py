@@ -8,9 +8,9 @@ import pytest
 from evaluator.results.category import Category
 from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
-from tests.corpus import Entry, Record, check, corpus, is_there, judge
+from tests.corpus import RUN_WITHIN_S, Entry, Record, check, corpus, is_there, judge
 
-pytestmark = pytest.mark.slow(450)
+pytestmark = [pytest.mark.slow(450), pytest.mark.timeout(RUN_WITHIN_S + 60)]
 
 HERE = Path(__file__).parent
 ATTACKS = corpus(HERE / "corpus")

@@ -63,10 +63,10 @@ def test_compilers_run_on_the_cores_that_they_are_given(zygote: Zygote, folder: 
 
 def test_deadline_is_kept(runner: Runner, folder: Path) -> None:
     started = time.monotonic()
-    result = sh(runner, "echo begun; sleep 60", folder, 0.5)
+    result = sh(runner, "echo begun; sleep 60", folder, 5.0)
     assert (result.code, result.timed_out) == (None, True)
     assert "begun" in result.output
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 def test_signal_has_no_code(runner: Runner, folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_graph_sees_no_secret_and_writes_nowhere_else(runner: Runner, folder: 
 
 def test_the_deadline_of_a_graph_leaves_nothing_behind(runner: Runner, folder: Path) -> None:
     mark = f"30.{os.getpid()}"
-    quick, slow = graph(runner, folder, "echo done", f"echo begun; setsid sleep {mark} & sleep {mark}", timeout_s=1.0)
+    quick, slow = graph(runner, folder, "echo done", f"echo begun; setsid sleep {mark} & sleep {mark}", timeout_s=10.0)
     assert (quick.code, quick.timed_out) == (0, False)
     assert (slow.code, slow.timed_out, slow.output) == (None, True, "begun\n")
     alive = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
