@@ -70,7 +70,7 @@ NEARER = _limit(3.0, "times nearer", "An answer equals a disguise of a forbidden
 DOUBT_SHARE = _limit(0.5, "of elements", "Maximum that may be in doubt, unless an output is one index for each row.")
 DOUBT_ELEMENTS = _limit(4, "elements", "So many always may.")
 MOST_RUNS = _limit(
-    64, "runs", "Of the reference, to find values of elements in doubt. One that a sixth of them take is missed once in 100,000."
+    128, "runs", "Of the reference, to find values of elements in doubt. One that a tenth of them take is missed once in 700,000."
 )
 FRUITLESS_TRIES = _limit(256, "elements times runs", "After as many that explain none, no further runs.")
 SUM_UNITS = _limit(0.25, "units", "Terms that are added in turn err as if each were wrong by this, times the square root of their number.")

@@ -105,15 +105,15 @@ Spoil = Callable[[Any, Any, int], Any]
 """(right answer, the last call's, number of the timed call) → the answer."""
 
 
-def without_last_row(right: Any, last: Any, call: int) -> Any:
-    return numpy.concatenate([right[:-1], numpy.zeros_like(right[-1:])])
+def last_row_doubled(right: Any, last: Any, call: int) -> Any:
+    return numpy.concatenate([right[:-1], 2 * right[-1:]])
 
 
 SPOILED: dict[str, Spoil] = {
     "zeros": lambda right, *_: numpy.zeros_like(right),
     "every_other": lambda right, last, call: right if call % 2 else last,
     "one_in_eight": lambda right, last, call: last if call % 8 else right,
-    "without_last_row": without_last_row,
+    "last_row_doubled": last_row_doubled,
 }
 """What timed calls return."""
 

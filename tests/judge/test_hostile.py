@@ -22,7 +22,7 @@ from tests.judge import hostile
 from tests.judge.conftest import Judge, make_job
 from tests.judge.hostile import BEHAVIOURS, ENTRY, PICKLE_MARKER, SPOILED
 
-HURRY_S, PATIENCE_S = 0.2, 20.0
+HURRY_S, PATIENCE_S = 1.0, 20.0
 """Timeouts: of those that let the judge wait for it, and of all others, which are over sooner unless the machine is busy."""
 PROBLEM = """
 import torch
@@ -83,10 +83,10 @@ LIGHT = [
     ("kind_of_another_type", "call", FORGED, "a reply of kind {'a': 1}"),
     ("answering_twice", "inputs", FORGED, "a reply to request"),
     ("answering_ahead", "inputs", FORGED, "a reply to request"),
-    ("silent", "call", Category.TIMEOUT, "forward() did not end within 0.2 s"),
-    ("silent", "time", Category.TIMEOUT, "forward() while timed did not end within 0.2 s"),
-    ("cut_off_and_silent", "call", Category.TIMEOUT, "did not end within 0.2 s"),
-    ("dripping", "call", Category.TIMEOUT, "did not end within 0.2 s"),
+    ("silent", "call", Category.TIMEOUT, "forward() did not end within 1 s"),
+    ("silent", "time", Category.TIMEOUT, "forward() while timed did not end within 1 s"),
+    ("cut_off_and_silent", "call", Category.TIMEOUT, "did not end within 1 s"),
+    ("dripping", "call", Category.TIMEOUT, "did not end within 1 s"),
     ("leaving_with_0", "call", Category.EARLY_EXIT, "exit code 0"),
     ("leaving_with_0", "time", Category.EARLY_EXIT, "forward() while timed ended the process"),
     ("segmentation_fault", "load", Category.PROCESS_CRASH, "loading the file ended by SIGSEGV"),
@@ -129,9 +129,9 @@ LIGHT = [
     ("large_shape", "time", Category.NONDETERMINISTIC, "has shape (1099511627776, 1099511627776)"),
     ("unknown_dtype", "time", Category.NONDETERMINISTIC, "float31"),
     ("garbage", "poison", FORGED, "not a JSON frame"),
-    ("silent", "poison", Category.TIMEOUT, "did not end within 0.2 s"),
+    ("silent", "poison", Category.TIMEOUT, "did not end within 1 s"),
     ("zeros", "timed", Category.CACHED_OUTPUT, ""),
-    ("without_last_row", "timed", Category.TIMING_TAMPERING, "it answers otherwise when it is timed"),
+    ("last_row_doubled", "timed", Category.TIMING_TAMPERING, "it answers otherwise when it is timed"),
 ]
 
 

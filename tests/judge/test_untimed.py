@@ -97,7 +97,7 @@ def test_a_formula_that_overflows_is_left_out_whatever_a_second_call_gives(judge
     [
         ("torch.sigmoid(x)", "e = x.exp()\nreturn e / (1 + e)", 12),
         ("torch.nn.functional.logsigmoid(x)", "return -(1 + (-x).exp()).log()", 12),
-        ("torch.nn.functional.mish(x)", "n = x.exp() * (x.exp() + 2)\nreturn x * n / (n + 2)", 8),
+        ("torch.nn.functional.mish(x)", "n = x.exp() * (x.exp() + 2)\nreturn x * n / (n + 2)", 7),
         ("torch.log_softmax(x, 1)", "e = (x - x.amax(1, keepdim=True)).exp()\nreturn (e / e.sum(1, keepdim=True)).log()", 8),
     ],
 )
@@ -115,6 +115,6 @@ def check_overflow(judge: Judge, reference: str, formula: str, size: int) -> Non
 
 def test_a_formula_for_the_usual_range_is_wrong_beyond_it(judge: Judge) -> None:
     problem = DOUBLE.replace("x * 2", "torch.sigmoid(x)").replace("torch.randn(rows, width)", "torch.randn(64, 400)")
-    result = judge(forward("return torch.where(x.abs() < 6, torch.sigmoid(x), x)"), problem_text=problem, protocol=UNTIMED)
+    result = judge(forward("return torch.where(x.abs() < 7, torch.sigmoid(x), x)"), problem_text=problem, protocol=UNTIMED)
     assert result.category is Category.WRONG_VALUES, result.message
     assert result.evidence.rounds[-1].distribution in ("scaled", "outliers")

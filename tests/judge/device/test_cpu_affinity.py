@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.engine.warm_parents import WORKER_MODULE
@@ -97,6 +97,7 @@ def test_lists_of_cores() -> None:
     assert cores_text((3, 0, 1, 2, 8)) == "0-3,8"
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_a_list_is_read_as_it_is_written(cores: set[int]) -> None:
     assert set(read_cores(cores_text(cores))) == cores

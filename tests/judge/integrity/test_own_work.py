@@ -45,7 +45,7 @@ def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judge: J
     result = judge(code, problem_text=PROBLEM)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.evidence.own_work
     assert result.evidence.ablation is not None and not result.evidence.ablation.still_right
-    assert result.evidence.own_work is not None and result.evidence.own_work.written_bytes == 4
+    assert result.evidence.own_work is not None and 0 < result.evidence.own_work.written_bytes <= 4
     assert "its own kernels do too little" in result.message
 
 

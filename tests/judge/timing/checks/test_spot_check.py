@@ -132,15 +132,19 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     assert any(changed) and not all(changed)
 
 
+IN_PAIRS = "self.calls % 4 < 2"
+"""Calls of which those that are asked again, two apart, are right and wrong in turns."""
+
+
 @pytest.mark.parametrize(
-    ("after", "calls", "category"),
-    [(6e-5, 8, Category.NONDETERMINISTIC), (6e-5, 1, Category.PRECISION_LOSS), (0.5, 8, Category.NONDETERMINISTIC)],
-    ids=["in one of eight calls", "in all calls", "far off in one of eight"],
+    ("after", "when", "category"),
+    [(6e-5, IN_PAIRS, Category.NONDETERMINISTIC), (6e-5, "True", Category.PRECISION_LOSS), (0.5, IN_PAIRS, Category.NONDETERMINISTIC)],
+    ids=["in half of the calls", "in all calls", "far off in half of them"],
 )
 def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, after: float, calls: int, category: Category
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, after: float, when: str, category: Category
 ) -> None:
-    """A sum that is nearly out of tolerance in the rounds exceeds it in one of `calls` timed calls. All errors of this test have either
+    """A sum that is nearly out of tolerance in the rounds exceeds it in some timed calls. All errors of this test have either
     sign, as rounding errors do, and 0.85 to 0.97 times the number: each 6e-5 is beyond the tolerance."""
     every = {"LONE_REVEAL_SHARE": 1.0, "LONE_CHANGED_SHARE": 1.0, "REVEAL_SHARE": 1.0, "PICKED": 1_000_000, "CPU_CHECKS": 1_000_000}
     for name, value in (every | {"FEW_CHANGED_SHARE": 0.0}).items():  # where a few values changed, so small an error is right
@@ -148,7 +152,7 @@ def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
-        f"error = 4e-5 if self.calls <= 20 or self.calls % {calls} else {after!r}\n"
+        f"error = 4e-5 if self.calls <= 20 or not {when} else {after!r}\n"
         "return y * (1 + error * (1 - 2 * (torch.arange(y.shape[1]) % 2)))"
     )
     result = judge(late, problem_text=DRAWN_SOFTMAX, timing="full")  # no value is nearly 1, and no row alone
@@ -205,8 +209,11 @@ def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(judge: Jud
 
 
 @pytest.mark.parametrize("honest", [False, True])
-def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(judge: Judge, honest: bool) -> None:
-    answer = "torch.softmax(x, 1) * (float('nan') if (x.abs() / x.square().mean(1, keepdim=True).sqrt()).max() > 6.0 else 1.0)"
+def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, honest: bool
+) -> None:
+    monkeypatch.setattr(limits, "OUTLIER_BLOCKS", 4 * limits.OUTLIER_BLOCKS)  # in a quarter of them no such outlier is positive
+    answer = "torch.softmax(x, 1) * (float('nan') if (x.abs() / x.square().mean(1, keepdim=True).sqrt()).max() > 6.5 else 1.0)"
     hides = f"torch.softmax(x.clamp(-4.0, 4.0), 1) if large else {answer}"
     result = judge(forward(f"{LARGE}return {answer if honest else hides}"), problem_text=DRAWN_SOFTMAX)
     assert result.category is (Category.NO_CUSTOM_KERNEL if honest else Category.WRONG_VALUES), result.message
