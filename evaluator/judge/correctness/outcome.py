@@ -13,7 +13,7 @@ class Outcome:
     """The comparison of an answer with the right one."""
 
     figures: tuple[ErrorFigures, ...] = ()
-    """Of each output; empty if its form is wrong."""
+    """Errors of each output; empty if its form is wrong."""
     informative: bool = True
     """Whether the reference was accurate enough here to judge by."""
     accepts_zeros: bool = False
@@ -32,11 +32,11 @@ class Outcome:
         return any(figures.nonfinite_mismatch for figures in self.figures)
 
     def as_wrong(self, category: Category, message: str) -> "Wrong":
-        """The same comparison, of a wrong answer."""
+        """Return this comparison as that of a wrong answer."""
         return Wrong(category, message, **self._compared)
 
     def as_left_out(self, reason: LeftOutBy, message: str) -> "LeftOut":
-        """The same comparison, which decides nothing."""
+        """Return this comparison as one that decides nothing."""
         return LeftOut(reason, message, **self._compared)
 
     @property
