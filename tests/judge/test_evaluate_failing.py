@@ -103,6 +103,7 @@ def get_init_inputs():
     ("body", "answer", "words"),
     [
         ("return x[x > 0]", "return x[x > 0]", "change with the inputs' values"),
+        ("return x[x > 0], (x > 0).sum().item()", "return x[x > 0], (x > 0).sum().item()", "change with the inputs' values"),
         ("raise IndexError('out of the table')", "return x", ".py:6: the reference's forward() raised IndexError: out of the table"),
     ],
 )

@@ -5,8 +5,10 @@ from itertools import accumulate
 import pytest
 
 from evaluator.results.category import Category
+from evaluator.results.evidence import LeftOutBy
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
+from tests.judge.sources import forward
 
 PROBLEM = """
 import torch
@@ -95,6 +97,37 @@ TWO = "(x + shift) - shift, x * 2"
 def test_other_mistakes_stay_mistakes(judge: Judge, result: str, told: dict[str, str], category: Category) -> None:
     found = judged(judge, result, **told)
     assert found.category is category, found.message
+
+
+CANCELLING = """
+import torch
+from torch import nn
+
+ASSAY = {"inputs": "any"}
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.relu(), (x * x).mean(1) - x.mean(1) ** 2
+
+
+def get_inputs():
+    return [torch.randn(61, 771)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("beyond", "category"), [("x.relu()", Category.NO_CUSTOM_KERNEL), ("x * 0 - 7", Category.WRONG_VALUES)])
+def test_an_output_is_not_excused_by_another_one_that_cancels(judge: Judge, beyond: str, category: Category) -> None:
+    """Where 100 is added to all inputs, the reference's variance is inaccurate, and what it gives for them otherwise is not."""
+    answer = f"return torch.where(x.mean(1, keepdim=True) > 50, {beyond}, x.relu()), x.var(1, correction=0)"
+    found = judge(forward(answer), problem_text=CANCELLING)
+    assert found.category is category, found.message
+    left_out = {each.distribution for each in found.evidence.rounds if each.left_out is LeftOutBy.INACCURATE}
+    assert ("shifted" in left_out) is (category is Category.NO_CUSTOM_KERNEL)
 
 
 GATES = """

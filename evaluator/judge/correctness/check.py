@@ -72,7 +72,7 @@ def judge_values(
     figures = tuple(comparison.figures() for comparison in comparisons)
     right = Right(
         figures=figures,
-        informative=all(each.informative for each in comparisons),
+        informative=any(comparisons[number].informative for number in failed) if failed else all(each.informative for each in comparisons),
         accepts_zeros=any(each.accepts_zeros for each in comparisons),
         known=tuple(each.known for each in comparisons),
     )

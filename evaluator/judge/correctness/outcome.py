@@ -15,7 +15,7 @@ class Outcome:
     figures: tuple[ErrorFigures, ...] = ()
     """Errors of each output; empty if its form is wrong."""
     informative: bool = True
-    """Whether the reference was accurate enough here to judge by."""
+    """Whether the reference was accurate enough here to judge by: on an output that is wrong, or on all of them if none is."""
     accepts_zeros: bool = False
     """Whether the reference errs so much at an element of an output that zeros pass there."""
     known: tuple[KnownErrors, ...] = ()

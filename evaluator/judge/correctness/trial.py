@@ -6,7 +6,6 @@ twice at another, then twice at the first: results cached by address are wrong a
 
 import secrets
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -97,12 +96,12 @@ class Trial:
         """
         byte, (claimed, count) = self.call(among)
         if has_plain_values(self.form):
-            self.form = form_of(self._oracle.expected(draw.arguments))
+            self.form = self._form_for(draw)
         values: list[torch.Tensor] = []
         try:
             claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
-            self._require_form(draw.arguments)
+            self._form_for(draw)  # whose fault it is
             compared: Right | Wrong = Wrong(error.category, str(error))
         else:
             ask_to_reveal(self._worker, self._outputs, claims, count, self._shapes, self._deadline_s, release=True)
@@ -158,8 +157,9 @@ class Trial:
             return None
         return judged if isinstance(judged, Wrong) == brief else None
 
-    def _require_form(self, arguments: Sequence[Any]) -> None:
-        """Raises ReferenceFailedError if the reference's output for these inputs has other shapes than its first one."""
-        sizes = [[tensor.shape for _, tensor in tensors_of(value)] for value in (self._oracle.expected(arguments), self.form)]
-        if sizes[0] != sizes[1]:
+    def _form_for(self, draw: Draw) -> Any:
+        """The form of the output for these inputs. Raises ReferenceFailedError if its shapes are not those of the first one."""
+        form = form_of(self._oracle.expected(draw.arguments))
+        if [tensor.shape for _, tensor in tensors_of(form)] != [tensor.shape for tensor in self._shapes]:
             raise ReferenceFailedError("the shapes of the reference's output change with the inputs' values")
+        return form
