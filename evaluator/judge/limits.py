@@ -53,7 +53,6 @@ REFERENCE_SHARE = _limit(
     1e-2, "of elements", "If the reference errs by more than the base tolerance at fewer, these hang on a rounding and widen nothing."
 )
 MIN_ROW_ELEMENTS = _limit(16, "elements", "Shorter rows have no scale of their own.")
-SCALAR_TOLERANCE = _limit(1e-6, "of the number", "Tolerance of a Python float among the outputs.")
 GROSS_ERROR = _limit(
     3e-2, "of (oracle - mean) + spread", "A larger error is gross. TF32 errs by 1e-3, a constant output by a half and more.", "measured"
 )

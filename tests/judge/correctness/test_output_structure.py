@@ -128,7 +128,7 @@ def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:
         ((X, 1), (X, 1.0), "the reference returns 1.0"),
         ((X, 1.0), (X, math.inf), "the reference returns inf"),
         ((X, math.nan), (X, 1.0), "the reference returns 1.0"),
-        ((X, 1.00001), (X, 1.0), "the reference returns 1.0"),
+        ((X, 1.0001), (X, 1.0), "the reference returns 1.0"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -136,6 +136,19 @@ def test_another_structure_is_told_with_its_place(returned: Any, expected: Any, 
     category, message = mismatch(returned, expected)
     assert category is Category.WRONG_STRUCTURE
     assert words in message
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [(217.001, ""), (-0.5, "[1] is -0.5; the reference returns 217.0"), (217, "[1] is a int; the reference returns 217.0")],
+)
+def test_a_plain_float_may_err_as_float32_does(returned: float, words: str) -> None:
+    claimed, _ = claim((X, returned))
+    if not words:
+        assert len(list(match(claimed, (X, 217.0), "cpu"))) == 1
+    else:
+        category, message = mismatch((X, returned), (X, 217.0))
+        assert category is Category.WRONG_STRUCTURE and words in message
 
 
 @pytest.mark.parametrize(
