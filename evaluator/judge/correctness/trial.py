@@ -1,4 +1,4 @@
-"""The trial of a worker: inputs in, a call, its output revealed, compared, and decided on. All calls that are not timed are made here.
+"""The trial of a worker: inputs in, a call, its output revealed, compared, and decided on. Rounds and checks have no other way.
 
 Before each call, the worker's free memory is filled with a byte, so that unwritten output shows it. Inputs begin at one address, then
 twice at another, then twice at the first: results cached by address are wrong already here.
