@@ -136,12 +136,11 @@ def decided(
 
 def _is_by_rounding(case: ProblemCase, oracle: Oracle, outcome: Right | Wrong, arguments: Sequence[Any]) -> bool:
     """Whether rounding decides on an output of the reference, and on each one that is wrong."""
-    by_rounding = False
-    if isinstance(outcome, Wrong):
-        by_rounding = outcome.category in BY_ROUNDING and bool(outcome.beyond) and not (outcome.overflows or outcome.informative)
-        if not by_rounding:
-            return False
-    if not oracle.uncertain and (by_rounding or outcome.accepts_zeros):
+    if isinstance(outcome, Wrong) and (
+        outcome.category not in BY_ROUNDING or not outcome.beyond or outcome.overflows or outcome.informative
+    ):
+        return False
+    if not oracle.uncertain and (isinstance(outcome, Wrong) or outcome.accepts_zeros):
         oracle.uncertain = uncertain_outputs(case, oracle, arguments)
     return bool(oracle.uncertain) and outcome.beyond <= oracle.uncertain.keys()
 
