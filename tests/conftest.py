@@ -1,10 +1,17 @@
-"""Orders the tests, bounds how many may be retried, and makes what they share."""
+"""Orders the tests, bounds how many may be retried, and gives each the same random numbers in every run."""
 
+import os
+import random
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
+
+from evaluator.chance import chance
+
+os.environ.setdefault("ASSAY_SEED", "1")  # of the evaluations, in judges' processes too
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Programs that tests interrupt would inherit it.
@@ -49,3 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file = item.nodeid.split("::")[0]
         longest[file] = max(longest.get(file, 0.0), seconds(item))
     items.sort(key=lambda item: -longest[item.nodeid.split("::")[0]])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Draw from a seed of the test's own: what fails once fails again."""
+    name = item.nodeid
+    random.seed(name)
+    chance.begin(name)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(random.getrandbits(48))
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(random.getrandbits(32))

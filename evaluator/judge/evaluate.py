@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from evaluator.chance import chance
 from evaluator.diagnosis import Verdict
 from evaluator.job import Job, result_of
 from evaluator.judge.context import JudgeContext, ReportStage, Task
@@ -22,6 +23,7 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage, settle: Calla
     """Judge one submission. Every failure becomes a result. `report` is called with each stage. `settle` is called with the result when
     only a profile is still to be added."""
     started_at, start = now(), time.monotonic()
+    chance.begin(job.source_sha256)
     named: dict[str, Any] = {"case": job.case, "problem_sha256": None, "precision": None, "protocol": None}
 
     def made(verdict: Verdict, evidence: Evidence) -> Result:

@@ -1,6 +1,5 @@
 """Samples of rows. If a problem's rows are independent, some of them are a smaller instance of the problem."""
 
-import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -8,6 +7,7 @@ from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 from evaluator.worker.nested import tensors_of
 
@@ -19,8 +19,6 @@ SHORTER = 8
 """Beside known rows, blocks are shorter by this factor: rounds with unchanged inputs compare all rows."""
 GROUP = 16
 """A known row is compared with its neighbours in an aligned group of at most this many rows, since kernels compute tiles of rows."""
-
-_random = secrets.SystemRandom()
 
 
 def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int | None:
@@ -77,11 +75,11 @@ class Sampler:
         given, one block holds one of these rows."""
         if len(self._blocks) <= BLOCKS or self._any_exact or self._common_scale:
             return None
-        drawn = _random.sample(self._blocks, BLOCKS)
-        row = _random.choice(among) if among else -1
+        drawn = chance.sample(self._blocks, BLOCKS)
+        row = chance.choice(among) if among else -1
         wanted = next((block for block in self._blocks if row in block), None)
         if wanted is not None and wanted not in drawn:
-            drawn[_random.randrange(BLOCKS)] = wanted
+            drawn[chance.randrange(BLOCKS)] = wanted
         return Sample(tuple(drawn))
 
     def holding(self, rows: Collection[int]) -> Sample | None:
@@ -95,7 +93,7 @@ class Sampler:
             return None
         starts = sorted({row - row % self._group for row in rows})
         groups = [range(start, min(start + self._group, self._rows)) for start in starts]
-        sample = Sample((*groups, *_random.sample(others, BLOCKS)))
+        sample = Sample((*groups, *chance.sample(others, BLOCKS)))
         return sample if 2 * len(sample) < self._rows else None
 
 

@@ -4,12 +4,12 @@ Before each call, the worker's free memory is filled with a byte, so that unwrit
 twice at another, then twice at the first: results cached by address are wrong already here.
 """
 
-import secrets
 import time
 from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge.correctness.check import decided, judge_values
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
@@ -123,7 +123,7 @@ class Trial:
     def call(self, among: range = BYTES) -> tuple[int, tuple[Any, int]]:
         """Fill the worker's free memory with one of these bytes, and make a call. Returns the byte, and what the worker says of its
         output."""
-        byte = secrets.choice(among)
+        byte = chance.choice(among)
         poison(self._worker, self._outputs, self._deadline_s, byte)
         synchronize(self._memory.device)  # the judge's own work must not slow the call
         leave_memory(self._memory.device)

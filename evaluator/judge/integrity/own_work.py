@@ -5,9 +5,9 @@ kernel is skipped. So a worker that skips nothing measures their share of a call
 gives the share, and where nearly all of the time is library kernels', it also shows that the own ones can't have written much.
 """
 
-import secrets
 from typing import Any
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.round_inputs import RoundPlan
 from evaluator.judge.correctness.trial import Trial
@@ -67,7 +67,7 @@ def measure_own_work(worker: WorkerClient, trial: Trial, deadline_s: float, time
 
 def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -> int | None:
     """The bytes that own kernels write in a call. Free memory is filled before it, so bytes that are not written don't count."""
-    pattern = secrets.choice(MEDIUM)
+    pattern = chance.choice(MEDIUM)
     worker.request("poison", deadline_s, pattern=pattern, sizes=[answer_bytes])
     enough = int(OWN_WRITTEN_SHARE * answer_bytes) + 1
     written = worker.request("watch", deadline_s, set=0, pattern=pattern, enough=enough).get("written")

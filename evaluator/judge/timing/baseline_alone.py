@@ -1,9 +1,9 @@
 """Times the baselines after the candidate has ended, when no submission can influence the figures."""
 
-import secrets
 import statistics
 from collections.abc import Callable, Iterator
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.timing.checks.gated_calls import GatedCalls
 from evaluator.judge.timing.checks.spot_check import SpotCheck
@@ -17,8 +17,6 @@ from evaluator.results.evidence.timing import Statistic, is_slower
 
 BLANKS = 32
 """Minimum number of empty kernels that are timed."""
-
-_random = secrets.SystemRandom()
 
 
 class BaselineAlone:
@@ -38,7 +36,7 @@ class BaselineAlone:
         self._spot_check.warm_reveal(alone)
         for number, answers in enumerate(self._blocks(alone, effort)):
             if number % 2:
-                self._spot_check.reveal(alone, _random.choice(answers))
+                self._spot_check.reveal(alone, chance.choice(answers))
             else:
                 self._spot_check.watch(alone)
             del answers

@@ -1,13 +1,13 @@
 """Calls of candidate and baselines in turns, over inputs that the candidate has not seen."""
 
 import logging
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.chance import chance
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError
@@ -23,8 +23,6 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.worker.protocol import ProtocolError
-
-_random = secrets.SystemRandom()
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +135,7 @@ class Interleaver:
     def call(self, timed: TimedWorker) -> Answer:
         """Make one call, which is no sample."""
         (draw,) = self._given(timed, 1)
-        return self._call(timed, _random.choice(self.sets), draw)
+        return self._call(timed, chance.choice(self.sets), draw)
 
     def call_again(self, timed: TimedWorker, before: Answer, changes: FewChanges) -> Answer:
         """Make one call, which is no sample, with a few elements of the previous call's inputs changed in place."""
@@ -150,7 +148,7 @@ class Interleaver:
 
     def calls_alone(self, timed: TimedWorker, *draws: Draw) -> Iterator[Answer]:
         """Make a call that is not timed, as in the rounds, for each of these inputs, at the same addresses. Yield its output."""
-        inputs = _random.choice(self.sets)
+        inputs = chance.choice(self.sets)
         for each in draws:
             with self._blaming(timed):
                 claim = read_claim(timed.call_untimed(inputs, each.arguments))
@@ -160,7 +158,7 @@ class Interleaver:
         """Make one call, ignore its output, and return its time in ms, by the clock of the samples."""
         (draw,) = self._given(timed, 1)
         with self._blaming(timed):
-            wall_ms, event_ms, _ = timed.call(_random.choice(self.sets), draw.arguments)
+            wall_ms, event_ms, _ = timed.call(chance.choice(self.sets), draw.arguments)
         return event_ms if self.on_device else wall_ms
 
     def block(self, timed: TimedWorker) -> list[Answer]:
@@ -169,7 +167,7 @@ class Interleaver:
 
     def blocks_with(self, timed: TimedWorker, *draws: Draw) -> Iterator[Answer]:
         """Run a timing block for each of these inputs: one call has them, at the same place and addresses in each. Yield its output."""
-        sets, place = self._chosen(), _random.randrange(self.length)
+        sets, place = self._chosen(), chance.randrange(self.length)
         for each in draws:
             given = self._given(timed, self.length)
             given[place] = each
@@ -177,7 +175,7 @@ class Interleaver:
 
     def _chosen(self) -> list[InputSet]:
         """The memory for the inputs of a block."""
-        return self.sets[: self.length] if self.protocol.replays else _random.sample(self.sets, self.length)
+        return self.sets[: self.length] if self.protocol.replays else chance.sample(self.sets, self.length)
 
     def _block(self, timed: TimedWorker, sets: list[InputSet], draws: list[Draw]) -> list[Answer]:
         given = [(inputs, draw.arguments) for inputs, draw in zip(sets, draws, strict=True)]
@@ -201,7 +199,7 @@ class Interleaver:
     def host_blanks(self, timed: TimedWorker) -> Iterator[tuple[float, float]]:
         """Wall time and CPU time of requests for empty blocks, in ms, over the same inputs."""
         arguments = [draw.arguments for draw in self._given(timed, self.length)]
-        given = list(zip(_random.sample(self.sets, self.length), arguments, strict=True))
+        given = list(zip(chance.sample(self.sets, self.length), arguments, strict=True))
         while True:
             yield timed.host_blank(given)
 

@@ -12,12 +12,12 @@ kills the candidate, and times the baseline alone in the same way (baseline_alon
 """
 
 import logging
-import secrets
 import statistics
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.again import Again, Reason
 from evaluator.judge.device.cpu_contention import CpuContention
@@ -35,8 +35,6 @@ from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
 from evaluator.results.evidence import TimingEvidence
-
-_random = secrets.SystemRandom()
 
 log = logging.getLogger(__name__)
 
@@ -230,11 +228,11 @@ class TimingRun:
             interleaver.calls += interleaver.length
             interleaver.blocks += 1
             timed_workers = interleaver.timed_workers
-            for timed in _random.sample(timed_workers, len(timed_workers)):
+            for timed in chance.sample(timed_workers, len(timed_workers)):
                 with interleaver.sparing(timed):
                     self._spot_check.inspect(timed, interleaver.block(timed))
             self._options.look()
-            if probes and _random.random() < limits.OUTLIER_SHARE:
+            if probes and chance.random() < limits.OUTLIER_SHARE:
                 probes -= 1
                 self._spot_check.probe()
         for _ in range(probes):

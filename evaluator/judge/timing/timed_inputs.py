@@ -1,12 +1,12 @@
 """Draws the inputs of timed calls: new ones for each, a few values of some changed at random."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
@@ -16,8 +16,6 @@ from evaluator.problem.stored_inputs import are_all_stored
 
 DRAWN_SHARE = 0.5
 """Share of inputs that are drawn although files give them, if they give all."""
-
-_random = secrets.SystemRandom()
 
 
 class TimedInputs:
@@ -43,9 +41,9 @@ class TimedInputs:
         kept output is wrong. Raises ProblemError."""
         seed = fresh_seed()
         draw = Draw(seed, self._case.inputs(seed, self._device))
-        if are_all_stored(draw.arguments, self._case.stored) and _random.random() < DRAWN_SHARE:
+        if are_all_stored(draw.arguments, self._case.stored) and chance.random() < DRAWN_SHARE:
             draw = Draw(seed, self._case.inputs(seed, self._device, with_files=False))
-        is_changed = _random.random() < limits.FEW_CHANGED_SHARE if is_changed is None else is_changed
+        is_changed = chance.random() < limits.FEW_CHANGED_SHARE if is_changed is None else is_changed
         return self.changes.either(draw) if self.changes is not None and is_changed else draw
 
     def for_calls(self, count: int, *, again: bool) -> list[Draw]:
@@ -73,8 +71,8 @@ class TimedInputs:
 
 def changed_among(count: int, fewest: int) -> list[bool]:
     """Which of `count` inputs are changed, `fewest` at the least. The first shows nothing of the others, unless it is the only one."""
-    changed = [_random.random() < limits.FEW_CHANGED_SHARE for _ in range(count)]
-    for place in _random.sample(range(count), count):
+    changed = [chance.random() < limits.FEW_CHANGED_SHARE for _ in range(count)]
+    for place in chance.sample(range(count), count):
         if sum(changed) < fewest:
             changed[place] = True
     return changed

@@ -11,12 +11,12 @@ All three only multiply. They change only inputs that `signs` or `scaled` may ch
 import copy
 import math
 import random
-import secrets
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
@@ -49,8 +49,6 @@ LARGEST_OUTLIER = 256.0
 """Maximum, as a multiple of the row's RMS. Language models have such activations."""
 LARGEST_HALF = 128.0
 """The largest outlier in float16, whose numbers end at 65504: squares stay below that."""
-
-_random = secrets.SystemRandom()
 
 
 class FewChanges:
@@ -108,7 +106,7 @@ class FewChanges:
     def either(self, draw: Draw) -> Draw:
         """Make some rows smaller, or make the strongest change in place, at random. Unchanged if no change is allowed."""
         names = [name for name in (ROWS, self.in_place) if name in self.names]
-        return self.changed(_random.choice(names), draw) if names else draw
+        return self.changed(chance.choice(names), draw) if names else draw
 
 
 def with_smaller_rows(draw: Draw, seed: int, structure: InputStructure | None = None) -> Draw:

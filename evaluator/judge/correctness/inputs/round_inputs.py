@@ -8,7 +8,6 @@ A round is left out if the reference raises on its inputs, or returns NaN, infin
 first tried again with unchanged signs.
 """
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import FewChanges
@@ -28,8 +28,6 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OWN, ROWS, SCALED, SOUND, Rule
 from evaluator.worker.nested import tensors_of
-
-_random = secrets.SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class RoundInputs:
         sound = (name for name in self._others() if name in SOUND)
         names = [*sound, *self._few(), *[OWN] * (limits.ROUNDS - 2), *(self.reported if self._strict else ())]
         between = [RoundPlan(name) for name in names]
-        return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
+        return [RoundPlan(OWN, twice=True), *chance.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
     def brief(self) -> list[RoundPlan]:
         """The rounds of one of several workloads: the first; then, shuffled, each distribution once, but only one of SOUND and only one
@@ -84,14 +82,14 @@ class RoundInputs:
         others = [plan for plan in self.fewest() if plan.distribution not in SOUND]
         for kind in (SOUND, few):
             plans = [plan for plan in self.plans if plan.distribution in kind]
-            others += _random.sample(plans, min(1, len(plans)))
-        return [self.plans[0], *_random.sample(others, len(others))]
+            others += chance.sample(plans, min(1, len(plans)))
+        return [self.plans[0], *chance.sample(others, len(others))]
 
     def fewest(self) -> list[RoundPlan]:
         """The rounds after the first where calls are slow: each distribution once, in random order, without changes of a few values. A very
         slow submission gains nothing by knowing the problem's own inputs."""
         names = dict.fromkeys(plan.distribution for plan in self.plans[1:] if not DISTRIBUTIONS[plan.distribution].few)
-        return [RoundPlan(name) for name in _random.sample(list(names), len(names))]
+        return [RoundPlan(name) for name in chance.sample(list(names), len(names))]
 
     @property
     def reported(self) -> list[str]:

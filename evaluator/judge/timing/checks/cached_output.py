@@ -1,12 +1,12 @@
 """Decides on a wrong output of a timed call by asking again: a mistake, a race, the output of an earlier call (`cached_output`), or another
 answer because the call is timed."""
 
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.oracle.reference import Oracle
@@ -31,7 +31,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     def ask(calls: Callable[..., Iterator[Answer]]) -> tuple[bool, bool]:
         """Whether the output is wrong, and whether it is that of the call before."""
         other = _otherwise(interleaver, draw)
-        poison(candidate.worker, spot_check.outputs, candidate.deadline_s, secrets.choice(range(1, 255)))
+        poison(candidate.worker, spot_check.outputs, candidate.deadline_s, chance.choice(range(1, 255)))
         sample, answers = spot_check.sampler.draw(draw.changed_rows), calls(candidate, other, draw)
         try:
             before = spot_check.take(candidate, next(answers), sample)

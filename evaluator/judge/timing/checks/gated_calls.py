@@ -6,7 +6,6 @@ the overhead. The judge compares all outputs of single calls, and some of each b
 """
 
 import logging
-import secrets
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 
+from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
@@ -31,8 +31,6 @@ PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
-
-_random = secrets.SystemRandom()
 
 log = logging.getLogger(__name__)
 
@@ -255,7 +253,7 @@ class GatedCalls:
         It also returns how long that took, in ms, since a worker may report too early that it is done.
         """
         supplies = self._supplies
-        samples = {number: supplies.draw_sample() for number in _random.sample(range(len(places)), min(limits.PICKED, len(places)))}
+        samples = {number: supplies.draw_sample() for number in chance.sample(range(len(places)), min(limits.PICKED, len(places)))}
         copies = {number: copying(places[number], timed.claims, supplies.shapes, sample) for number, sample in samples.items()}
 
         def land() -> tuple[dict[int, Taken], float]:
@@ -271,7 +269,7 @@ class GatedCalls:
 
     def _chosen(self, count: int) -> Sequence[InputSet]:
         sets = self._supplies.sets
-        return sets[:count] if self._replayed else _random.sample(list(sets), count)
+        return sets[:count] if self._replayed else chance.sample(list(sets), count)
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]

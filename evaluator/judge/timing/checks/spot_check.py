@@ -3,12 +3,12 @@
 A submission that computes only some of its outputs does not know which the judge will check.
 """
 
-import secrets
 import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evaluator.chance import chance
 from evaluator.diagnosis.rules.unranked_rules import is_narrow
 from evaluator.judge import limits
 from evaluator.judge.again import Again, Reason
@@ -32,8 +32,6 @@ from evaluator.results.category import Category
 from evaluator.results.distributions import DISTRIBUTIONS, ROWS
 from evaluator.results.evidence import WrongTimedAnswer
 from evaluator.worker.nested import tensors_of
-
-_random = secrets.SystemRandom()
 
 
 class WrongAnswerError(Exception):
@@ -77,7 +75,7 @@ class SpotCheck:
         """
         if timed is self._interleaver.candidate:
             is_changed = answers[0].draw.is_few
-            if self._is_slow or _random.random() < self._reveal_shares[is_changed]:
+            if self._is_slow or chance.random() < self._reveal_shares[is_changed]:
                 self._reveal_some(answers)
             else:
                 self.watch(timed)
@@ -94,12 +92,12 @@ class SpotCheck:
 
     def _reveal_some(self, answers: list[Answer], *, surely: bool = False) -> None:
         """Reveal some outputs of a block, and compare some of these; surely: compare all of them."""
-        picked = _random.sample(answers, min(limits.PICKED, len(answers)))
+        picked = chance.sample(answers, min(limits.PICKED, len(answers)))
         taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
         self._interleaver.candidate.samples.share_reveals(len(picked))
         for answer, values in zip(picked, taken, strict=True):
             weight = DISTRIBUTIONS[answer.draw.distribution].weight
-            if surely or _random.random() < weight * self._check_share():
+            if surely or chance.random() < weight * self._check_share():
                 self.check(values, answer)
 
     def probe(self) -> None:
@@ -111,7 +109,7 @@ class SpotCheck:
         with self._interleaver.unsampled(timed, self._outliers):
             answers = self._interleaver.block(timed)
             changed = [answer for answer in answers if answer.draw.is_few]
-            picked = _random.sample(changed, min(limits.PICKED, len(changed)))
+            picked = chance.sample(changed, min(limits.PICKED, len(changed)))
             taken = [self.reveal(timed, answer) for answer in picked]
             for answer, values in zip(picked, taken, strict=True):
                 self.check(values, answer)

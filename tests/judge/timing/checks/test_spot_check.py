@@ -126,7 +126,7 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     monkeypatch.setattr(SpotCheck, "_reveal_some", noted)
     monkeypatch.setattr(Interleaver, "most_in_block", 1)
     between = SimpleNamespace(random=lambda: (limits.LONE_REVEAL_SHARE + limits.LONE_CHANGED_SHARE) / 2, sample=random.sample)
-    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check._random", between)
+    monkeypatch.setattr("evaluator.judge.timing.checks.spot_check.chance", between)
     result = judge(SOFTMAX, problem_text=DRAWN_SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert any(changed) and not all(changed)
