@@ -7,7 +7,6 @@ for `benchmarks.checks`. The exit code is 1 if a verdict, its line or its words 
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -86,8 +85,9 @@ def differences(corpus: Corpus, records: Mapping[str, Record], kind: str) -> Ite
 
 def _export(folder: Path, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "db", "export", "--db", DATABASE, "--format", "json", "--output", str(path.absolute())]
-    subprocess.run(command, cwd=folder, check=True, env={**os.environ, "PYTHONPATH": str(PROJECT)})
+    database = f"sqlite:///{folder}/{DATABASE}"
+    command = [sys.executable, "-m", "db", "export", "--db", database, "--format", "json", "--output", str(path.absolute())]
+    subprocess.run(command, cwd=PROJECT, check=True)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ KEYS = {
     "twin",
 }
 RUN_WITHIN_S = 3600
-DATABASE = "sqlite:///corpus.db"
+DATABASE = "corpus.db"
 """In the folder of a run."""
 WRONG_WHEN_TIMED = "incorrect/wrong_values", "incorrect/nondeterministic", "disqualified/cached_output", "disqualified/timing_tampering"
 """Verdicts on an output that is wrong in a timed call: what the same inputs give again decides."""
@@ -173,7 +173,7 @@ def judge(entries: Iterable[Entry], folder: Path, *options: str, **environment: 
         Path(path).unlink(missing_ok=True)
     write(entries, folder)
     paths = ("submissions", "--reference", "problems") if any((folder / "problems").iterdir()) else ("submissions",)
-    command = [sys.executable, str(PROJECT / "pipeline.py"), *paths, "--db", DATABASE, "--json", "results.jsonl", *options]
+    command = [sys.executable, str(PROJECT / "pipeline.py"), *paths, "--db", f"sqlite:///{DATABASE}", "--json", "results.jsonl", *options]
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RUN_WITHIN_S, check=False, env=variables)
     assert done.returncode in (0, 1), done.stdout + done.stderr

@@ -28,7 +28,8 @@ Records = dict[str, Record]
 
 def judged(names: list[str], folder: Path, *options: str) -> Records:
     """Records by name of the attack, and of the twins that they have, at a deadline of 10 s a stage."""
-    entries = {**{name: ATTACKS[name] for name in names}, **{twin: FORMS[twin] for name, twin in TWINS.items() if name in names}}
+    every = {**FORMS, **ATTACKS}
+    entries = {name: every[name] for name in [*names, *(twin for name, twin in TWINS.items() if name in names)]}
     records = judge(entries.values(), folder, "--timeout", "10", *options, ASSAY_TEST_SECRET="seed=1")
     return {name: records[f"{name}.py"] for name in entries}
 

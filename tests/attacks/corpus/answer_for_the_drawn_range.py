@@ -300,8 +300,9 @@ FALLBACK = "false"
 
 
 # %% answer_tail_of_most_rows
-# wants: the same, by a quantile of which few rows come short
+# wants: the same, by a quantile of which few rows come short, by little
 # problem: topk_of_normals
+# expect: incorrect/wrong_values | incorrect/precision_loss
 # base: tail_topk
 THRESHOLD = 2.45
 FALLBACK = "false"
