@@ -6,6 +6,7 @@ from pathlib import Path
 from evaluator.machine.cache_folder import default_root
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, unpacked
+from evaluator.problem.kernelbench_hard import converted, is_problem_folder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "reference"
 """The problems that come with the program."""
@@ -15,7 +16,8 @@ def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Problem names and their files, sorted by name: shipped ones, and those in `dirs`, which replace shipped ones of the same name.
 
     A name is a file's stem; files that begin with `_` or a dot are left out. A folder among `dirs` holds problem files, or folders of them
-    named `level1`, `level2`, …, or both. `dirs` may also have files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises
+    named `level1`, `level2`, …, or both. It may hold KernelBench-Hard's folders of one problem, or be one
+    (`evaluator.problem.kernelbench_hard`). `dirs` may also have files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises
     ProblemError if a folder can't be listed or holds no problem, or if two of `dirs` have the same name.
     """
     given: dict[str, Path] = {}
@@ -55,12 +57,16 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_problem(path: Path) -> bool:
-    return path.suffix == ".py" and path.name[0] not in "._"
+    return path.name[0] not in "._" and (path.suffix == ".py" or is_problem_folder(path))
 
 
 def _listed(folder: Path) -> dict[str, Path]:
-    files = [path for path in _entries(folder) if _is_problem(path)]
-    if not files:
+    entries = [folder] if is_problem_folder(folder) else [path for path in _entries(folder) if _is_problem(path)]
+    if not entries:
         inner = next((path.parent for path in sorted(folder.glob("*/level*")) if LEVEL.fullmatch(path.name) and path.is_dir()), None)
         raise ProblemError(folder, None, "holds no problem (*.py)" + (f"; KernelBench's levels are in {inner}" if inner else ""))
+    try:
+        files = [converted(path, default_root()) if path.is_dir() else path for path in entries]
+    except OSError as error:
+        raise ProblemError(folder, None, f"can't be converted: {error.strerror}") from error
     return {path.stem: path for path in files}

@@ -104,7 +104,7 @@ def _is_factor(value: object) -> bool:
     return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
-def _operations(value: object) -> object:
+def _amount(value: object) -> object:
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str):
         raise ValueError("has to be a string with an expression")
@@ -123,7 +123,9 @@ class Floor(BaseModel):
     """Arguments (positions, from 0) and parameters (names, such as `norm.weight`) that must be read in full; `all`: all of both."""
     writes: Annotated[Literal["all"] | tuple[int, ...], _selection((int,), "positions of the answer's tensors")] = "all"
     """Output tensors that must be written in full; not those that may be a view of an input."""
-    operations: Annotated[str, BeforeValidator(_operations)] = "0"
+    bytes: Annotated[str, BeforeValidator(_amount)] = "0"
+    """All bytes that a call must read and write, over the case's constants, where they are more than these."""
+    operations: Annotated[str, BeforeValidator(_amount)] = "0"
     """Additions and multiplications of the best known algorithm, over the case's constants: `2 * rows * inner * columns`. Assay divides
     them by the rate of 16-bit matrix products. Leave them out if 8-bit products could give the output."""
 
@@ -232,7 +234,7 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module, folder: Path) -> Dec
     for key, case, constants in declaration.shapes():
         for name, constant in constants.items():
             _check_constant(key, case, name, constant, namespace, lines)
-        _check_operations(declaration.floor, case, {**namespace, **constants}, lines)
+        _check_amounts(declaration.floor, case, {**namespace, **constants}, lines)
     full = {**namespace, **declaration.cases[DEFAULT_CASE]}
     of_full = next((name for name, constants in declaration.workloads.items() if same_sizes(constants, full)), None)
     if declaration.workloads and of_full is None:
@@ -264,19 +266,21 @@ def numbers_in(namespace: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in namespace.items() if type(value) in (int, float) and not name.startswith("__")}
 
 
-def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
+def _check_amounts(floor: Floor | None, case: str, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
     if floor is None:
         return
-    numbers, where = numbers_in(namespace), lines.of("floor", "operations")
-    unknown = sorted(names_in(floor.operations) - numbers.keys())
-    if unknown:
-        raise DeclarationError(f"operations: the module has no number {unknown[0]!r}; {_nearest(unknown[0], numbers)}", where)
-    try:
-        operations = value_of(floor.operations, numbers)
-    except ExpressionError as error:
-        raise DeclarationError(f"operations of case {case!r}: {error}", where) from error
-    if operations < 0:
-        raise DeclarationError(f"operations of case {case!r} are {operations:g}; give a number of at least 0", where)
+    numbers = numbers_in(namespace)
+    for key, text in (("bytes", floor.bytes), ("operations", floor.operations)):
+        where = lines.of("floor", key)
+        unknown = sorted(names_in(text) - numbers.keys())
+        if unknown:
+            raise DeclarationError(f"{key}: the module has no number {unknown[0]!r}; {_nearest(unknown[0], numbers)}", where)
+        try:
+            amount = value_of(text, numbers)
+        except ExpressionError as error:
+            raise DeclarationError(f"{key} of case {case!r}: {error}", where) from error
+        if amount < 0:
+            raise DeclarationError(f"{key} of case {case!r} are {amount:g}; give a number of at least 0", where)
 
 
 def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:

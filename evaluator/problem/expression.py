@@ -44,6 +44,16 @@ def value_of(text: str, numbers: Mapping[str, float]) -> float:
     return value
 
 
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The expression with these names replaced. Raises ExpressionError if the text is not one."""
+    body = _parsed(text)
+    _check(body, text)
+    for node in ast.walk(body):
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+    return ast.unparse(body)
+
+
 def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body

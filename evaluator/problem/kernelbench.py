@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,8 @@ def unpacked(file: Path, cache_root: Path) -> Path:
 
     It is made once per content of the file. Raises ProblemError, also if pyarrow is needed and not installed, and OSError.
     """
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    target = cache_root / FOLDER / digest[:32]
-    if target.is_dir():
-        return target
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
-    try:
+
+    def write(made: Path) -> None:
         for number, row in _rows(file):
             path = made / f"level{row.level}" / f"{row.stem}.py"
             path.parent.mkdir(exist_ok=True)
@@ -61,6 +56,20 @@ def unpacked(file: Path, cache_root: Path) -> Path:
             path.write_text(row.code, encoding="utf-8")
         if not any(made.iterdir()):
             raise ProblemError(file, None, "no rows")
+
+    return made_once(cache_root, hashlib.sha256(file.read_bytes()).hexdigest(), write)
+
+
+def made_once(cache_root: Path, digest: str, write: Callable[[Path], None]) -> Path:
+    """A folder of problems in the cache, for content with this digest; `write` makes its files if there is none. Raises its errors, and
+    OSError."""
+    target = cache_root / FOLDER / digest[:32]
+    if target.is_dir():
+        return target
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    try:
+        write(made)
         os.replace(made, target)  # noqa: PTH105 - Path.replace() reads as if it changed text
     except OSError:
         if not target.is_dir():  # another process was first

@@ -17,6 +17,8 @@ HEADER_LINES = 20
 _HEADER_PROBLEM = re.compile(r"^[ \t]*#+[ \t]*problem:[ \t]*(\S{1,200})[ \t]*$", re.MULTILINE)
 _HEADER_AUTHOR = re.compile(r"^[ \t]*#+[ \t]*author:[ \t]*(\S.{0,199}?)[ \t]*$", re.MULTILINE)
 _KERNELBENCH = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})")
+SOLUTION = re.compile(r"(?:(?:\d{8}_\d{6}_)?(.+)_)?solution\.py(?:\.txt)?")
+"""A file of KernelBench-Hard: `solution.py`, or with day, time, author and problem before it."""
 _NUMBERED = re.compile(r"(?:(?:level_?)?(\d{1,9})(?:/|_problem_))?(\d{1,9})")
 """A problem's number, alone or after that of its level: `23`, `1/23`, `level1/23`, `level_1_problem_23`."""
 
@@ -107,11 +109,20 @@ class Catalogue:
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
         stem = claims.path.stem
+        if solved := self._solved(claims.path.name):
+            return Attribution(solved[1], author or solved[0] or None, sample_id, None)
         named = self.kernelbench(file[1], file[2]) if file else None
         if named is None and stem in self.names:
             named = stem
         rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, stem))
         return Attribution(named, author, sample_id, rejection)
+
+    def _solved(self, file: str) -> tuple[str, str] | None:
+        """The author, which may be empty, and the problem that a solution's file names."""
+        solution = SOLUTION.fullmatch(file)
+        words = (solution[1] or "").split("_") if solution else []
+        splits = (("_".join(words[:number]), "_".join(words[number:])) for number in range(len(words)))
+        return next((split for split in splits if split[1][:1].isdecimal() and split[1] in self.names), None)
 
     def _unknown(self, reason: str, guesses: Iterable[str]) -> Rejection:
         near = dict.fromkeys(name for guess in guesses for name in self.nearest(guess))

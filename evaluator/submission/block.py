@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evaluator.submission.source import CLASS_MODEL_NEW, defines_model_new, parse
+from evaluator.submission.source import CLASS_MODEL_NEW, defines, parse
 
 MARKDOWN_TAGS = frozenset({"markdown", "md"})
 """Tags of fences that may contain fences: some models wrap their whole response so."""
@@ -118,7 +118,7 @@ def parses(code: str) -> bool:
 
 def is_model_new(code: str) -> bool:
     """Whether `code` is Python that defines ModelNew."""
-    return "ModelNew" in code and parses(code) and defines_model_new(parse(code))
+    return "ModelNew" in code and parses(code) and defines(parse(code), "ModelNew")
 
 
 def _whole(text: str, fences: Sequence[_Fence]) -> list[Span]:

@@ -1,7 +1,7 @@
 """Finds and reads every submission in files and folders, one at a time, without running it.
 
-It reads `.py` files; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of these types becomes
-at least one Submission, possibly a rejected one.
+It reads `.py` files, also as `.py.txt`; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of
+these types becomes at least one Submission, possibly a rejected one.
 """
 
 import logging
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from evaluator.results.submission_name import submission_name
-from evaluator.submission.attribution import Catalogue, Claims
+from evaluator.submission.attribution import SOLUTION, Catalogue, Claims
 from evaluator.submission.bundle import BundleLine, lines_of, read_line
-from evaluator.submission.extract import of_code, of_response, oversized, sha256, unreadable
+from evaluator.submission.extract import of_code, of_response, of_solution, oversized, sha256, unreadable
 from evaluator.submission.folders import BUNDLE_SUFFIX, SUFFIXES, check_regular, walk
 from evaluator.submission.manifest import Manifest, load_manifest
 from evaluator.submission.model import ExtractedCode, Submission
@@ -124,7 +124,7 @@ class _Finder:
                 yield from self.read(folder / name)
 
     def read(self, path: Path) -> Iterator[Submission]:
-        suffix = path.suffix.lower()
+        suffix = ".py" if path.name.lower().endswith(".py.txt") else path.suffix.lower()
         limit_bytes = MAX_RESPONSE_BYTES if suffix in (".txt", ".md") else MAX_FILE_BYTES
         try:
             check_regular(path)
@@ -144,7 +144,8 @@ class _Finder:
         except ValueError as error:
             yield self.submission(path, "", ExtractedCode(rejection=unreadable(str(error)), raw_sha256=sha256(data)))
             return
-        for code in [of_code(text)] if suffix == ".py" else of_response(text, self.every_block):
+        of_file = of_solution if SOLUTION.fullmatch(path.name) else of_code
+        for code in [of_file(text)] if suffix == ".py" else of_response(text, self.every_block):
             yield self.submission(path, text, code)
 
     def read_bundle(self, path: Path) -> Iterator[Submission]:

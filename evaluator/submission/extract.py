@@ -1,12 +1,13 @@
 """The code in a text: a Python file as it is, or the blocks of a model's response."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from evaluator.results.category import Category
 from evaluator.submission.model import ExtractedCode, Submission
 from evaluator.submission.response import MAX_RESPONSE_BYTES, Candidate, read_response
-from evaluator.submission.source import MAX_CODE_BYTES, Rejection, clean, examine
+from evaluator.submission.source import MAX_CODE_BYTES, Rejection, clean, defines, examine, parse
 
 
 def of_text(name: str, text: str, response: bool, problem: str, author: str, sample_id: int | None) -> Submission:
@@ -44,6 +45,15 @@ def of_code(text: str) -> ExtractedCode:
     if rejection is not None and rejection.category is Category.TOO_LARGE:
         return ExtractedCode(rejection=rejection, raw_sha256=sha256(text.encode()))
     return ExtractedCode(text, rejection=rejection)
+
+
+def of_solution(text: str) -> ExtractedCode:
+    """The code of a solution to KernelBench-Hard, whose class may be named Model."""
+    found = of_code(text)
+    lacks_name = found.rejection is not None and found.rejection.category is Category.MISSING_MODEL_NEW
+    if not lacks_name or not defines(parse(text), "Model"):
+        return found
+    return replace(of_code(f"{text.rstrip()}\n\n\nModelNew = Model\n"), note="its class Model is judged as ModelNew")
 
 
 def _of_candidate(candidate: Candidate) -> ExtractedCode:

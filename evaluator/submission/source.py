@@ -84,10 +84,10 @@ def parse(code: str) -> ast.Module:
             raise SyntaxError(reason) from None
 
 
-def defines_model_new(tree: ast.Module) -> bool:
-    """Whether loading the module can bind `ModelNew` to a class: defined, assigned or imported at module level, also inside
+def defines(tree: ast.Module, name: str) -> bool:
+    """Whether loading the module can bind this name to a class: defined, assigned or imported at module level, also inside
     `if`, `try` and `with` there, but not under `if __name__ == "__main__"`, which never runs here."""
-    return any("ModelNew" in _bound_names(statement) for statement in _module_level(tree.body))
+    return any(name in _bound_names(statement) for statement in _module_level(tree.body))
 
 
 def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -140,6 +140,6 @@ def examine(code: str, first_line: int = 1) -> Rejection | None:
     except SyntaxError as error:
         where = f"line {first_line + error.lineno - 1}: " if error.lineno else ""
         return Rejection(Category.SYNTAX_ERROR, f"{where}{error.msg}")
-    if not defines_model_new(tree):
+    if not defines(tree, "ModelNew"):
         return Rejection(Category.MISSING_MODEL_NEW, "the code defines no class ModelNew at its top level")
     return None

@@ -88,3 +88,21 @@ def test_kernelbench_levels_are_told_by_the_problems_folder() -> None:
 )
 def test_authors(authors: tuple[str | None, ...], text: str, author: str | None) -> None:
     assert attribute("/x/y.py", text, authors=authors).author == author
+
+
+@pytest.mark.parametrize(
+    ("file", "problem", "author"),
+    [
+        ("20260618_041709_claude_claude-opus-4-8_23_Softmax_solution.py.txt", "23_Softmax", "claude_claude-opus-4-8"),
+        ("codex_23_Softmax_solution.py", "23_Softmax", "codex"),
+        ("23_Softmax_solution.py", "23_Softmax", None),
+        ("codex_softmax_solution.py", None, None),  # a problem without a number could be a word of anything
+        ("20260618_041709_codex_24_Softmax_solution.py.txt", None, None),
+        ("codex_23_Softmax_answer.py", None, None),
+    ],
+)
+def test_a_solutions_name_gives_author_and_problem(file: str, problem: str | None, author: str | None) -> None:
+    found = attribute(f"/runs/{file}")
+    assert (found.problem, found.author) == (problem, author)
+    assert attribute(f"/runs/{file}", authors=("me",)).author == "me"
+    assert attribute(f"/leaky_relu/{file}").problem == "leaky_relu"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.results.category import Category
-from evaluator.submission.source import MAX_CODE_BYTES, Rejection, decode, defines_model_new, examine, parse
+from evaluator.submission.source import MAX_CODE_BYTES, Rejection, decode, defines, examine, parse
 
 CLASS = "class ModelNew:\n    pass\n"
 
@@ -60,7 +60,7 @@ def test_decoding_yields_text_that_encodes_or_value_error(data: bytes) -> None:
     ],
 )
 def test_what_binds_model_new_at_module_level(code: str) -> None:
-    assert defines_model_new(parse(code))
+    assert defines(parse(code), "ModelNew")
 
 
 @pytest.mark.parametrize(

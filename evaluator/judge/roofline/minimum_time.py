@@ -78,10 +78,12 @@ def required_work(case: ProblemCase, model: torch.nn.Module, arguments: Sequence
         written = answer if floor.writes == "all" else [_at(answer, position, "output") for position in floor.writes]
     except LookupError as error:
         raise ProblemError(case.problem.path, None, f"floor: {error.args[0]}") from error
+    numbers = numbers_in(vars(case.module))
+    written_bytes = _written_bytes([tensor for tensor in written if tensor.untyped_storage().data_ptr() not in owned])
     return RequiredWork(
-        read_bytes=sum(tensor.nbytes for tensor in read),
-        written_bytes=_written_bytes([tensor for tensor in written if tensor.untyped_storage().data_ptr() not in owned]),
-        operations=value_of(floor.operations, numbers_in(vars(case.module))),
+        read_bytes=max(sum(tensor.nbytes for tensor in read), int(value_of(floor.bytes, numbers)) - written_bytes),
+        written_bytes=written_bytes,
+        operations=value_of(floor.operations, numbers),
         declared=declared is not None,
     )
 

@@ -1,0 +1,158 @@
+"""KernelBench-Hard: folders of one problem, and files of its solutions. Those here are made for the tests."""
+
+from pathlib import Path
+
+import pytest
+
+from command import judge as judge_command
+from db.store import Store
+from evaluator.problem.catalogue import described, discover
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
+from evaluator.problem.problem import Problem
+
+REFERENCE = '''"""Sums of rows."""
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, rows: int, columns: int):
+        super().__init__()
+        self.register_buffer("weight", torch.full((columns,), float(rows)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * self.weight).sum(1)
+
+
+ROWS: int = 8
+COLUMNS = 24
+
+
+def get_inputs():
+    torch.manual_seed(0)
+    return [torch.randn(ROWS, COLUMNS)]
+
+
+def get_init_inputs():
+    return [ROWS, COLUMNS]
+'''
+SHAPES = 'SHAPES = [\n    {"rows": 4, "columns": 16},  # few\n    {"rows": 8, "columns": 24},\n]\n'
+FACTS = """name: 05_row_sums
+display_name: "Sums of rows"
+precision: fp32
+flops_formula: "rows * columns * 2"
+bytes_formula: "rows * columns * 4 + (columns / 2) * 4"
+tolerance:
+  float32: 1.0e-4
+forbidden: ["torch.sum"]
+"""
+SOLUTION = """import torch
+from torch.utils.cpp_extension import load_inline
+
+ops = load_inline("row_sums", '''
+#include <torch/extension.h>
+at::Tensor run(at::Tensor x, at::Tensor w) {
+    auto out = at::zeros({x.size(0)}, x.options());
+    for (int64_t row = 0; row < x.size(0); ++row) {
+        double sum = 0;
+        for (int64_t i = 0; i < x.size(1); ++i) sum += x.data_ptr<float>()[row * x.size(1) + i] * w.data_ptr<float>()[i];
+        out.data_ptr<float>()[row] = sum;
+    }
+    return out;
+}
+''', functions=["run"])
+
+
+class Model(torch.nn.Module):
+    def __init__(self, rows, columns):
+        super().__init__()
+        self.register_buffer("weight", torch.zeros(columns))
+
+    def forward(self, x):
+        return ops.run(x, self.weight)
+"""
+FILE = "20260618_041709_claude_claude-opus-4-8_05_row_sums_solution.py.txt"
+
+
+@pytest.fixture(autouse=True)
+def cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+
+
+def tree(folder: Path, reference: str = REFERENCE, shapes: str = SHAPES, facts: str | None = FACTS) -> Path:
+    """A folder of problems with one, and the runner that stands in its folder."""
+    problem = folder / "problems-h100" / "05_row_sums"
+    problem.mkdir(parents=True)
+    for name, text in (("reference.py", reference), ("shapes.py", shapes), ("problem.yaml", facts), ("check.py", "import shapes\n")):
+        if text is not None:
+            (problem / name).write_text(text, encoding="utf-8")
+    return problem.parent
+
+
+def loaded(folder: Path) -> Problem:
+    return load(discover([folder])["05_row_sums"])
+
+
+def test_a_folder_is_a_problem_whose_shapes_are_workloads(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    problem = loaded(root)
+    assert described(root) == "1 problem in problems-h100" and loaded(root / "05_row_sums") == problem
+    assert (problem.name, problem.declaration.description) == ("05_row_sums", "Sums of rows")
+    assert problem.facts.case_names == ("full", "4x16", "8x24", "all") and problem.default_case("cuda") == "all"
+    first, second = problem.workloads()
+    assert (first.constants, second.constants) == ({"ROWS": 4, "COLUMNS": 16}, {"ROWS": 8, "COLUMNS": 24})
+    (x,), (again,) = first.inputs(1, "cpu"), first.inputs(2, "cpu")
+    assert x.shape == (4, 16) and not x.equal(again), "a seed in get_inputs() does not make inputs repeat"
+    floor = problem.declaration.floor
+    assert floor is not None and floor.operations == "ROWS * COLUMNS * 2" and floor.bytes == "ROWS * COLUMNS * 4 + COLUMNS / 2 * 4"
+
+
+def test_operations_that_need_no_sixteen_bits_declare_nothing(tmp_path: Path) -> None:
+    floor = loaded(tree(tmp_path, facts=FACTS.replace("fp32", "fp8_e4m3"))).declaration.floor
+    assert floor is not None and floor.operations == "0" and floor.bytes != "0"
+
+
+def test_the_facts_may_be_missing(tmp_path: Path) -> None:
+    declared = loaded(tree(tmp_path, facts=None)).declaration
+    assert (declared.description, declared.floor) == ("05_row_sums", None)
+
+
+def test_another_content_is_another_problem(tmp_path: Path) -> None:
+    before, after = loaded(tree(tmp_path / "a")), loaded(tree(tmp_path / "b", shapes=SHAPES.replace("24", "32")))
+    assert before.sha256 != after.sha256 and after.case_names == ("full", "4x16", "8x32")
+
+
+@pytest.mark.parametrize(
+    ("changed", "file", "said"),
+    [
+        ({"shapes": "SIZES = []\n"}, "shapes.py", "it assigns no SHAPES"),
+        ({"shapes": "SHAPES = [dict(rows=n) for n in (1, 2)]\n"}, "shapes.py:1", "SHAPES is computed; write it out"),
+        ({"shapes": "\nSHAPES = []\n"}, "shapes.py:2", "no list of dicts"),
+        ({"shapes": "SHAPES = [{'lines': 3}]\n"}, "shapes.py:1", "assigns no constant 'lines'"),
+        ({"shapes": "SHAPES = [\n"}, "shapes.py:1", "not valid Python"),
+        ({"facts": "name: [1\n"}, "problem.yaml", "not YAML"),
+        ({"facts": "- name\n"}, "problem.yaml", "not a mapping"),
+        ({"facts": "flops_formula: max(rows, 2)\n"}, "problem.yaml", "only numbers, names and"),
+    ],
+)
+def test_a_folder_that_is_no_problem_says_why(changed: dict[str, str], file: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError) as raised:
+        discover([tree(tmp_path, **changed)])
+    assert file in str(raised.value) and said in str(raised.value)
+
+
+@pytest.mark.build
+def test_a_solution_is_judged_as_it_is(tmp_path: Path) -> None:
+    solutions = tmp_path / "runs"
+    solutions.mkdir()
+    (solutions / FILE).write_text(SOLUTION, encoding="utf-8")
+    (solutions / "20260618_050350_cursor_composer_05_row_sums_solution.py.txt").write_text(SOLUTION.replace("= 0; i", "= 1; i"))
+    url = f"sqlite:///{tmp_path}/assay.db"
+    judge_command.main([str(solutions), "--reference", str(tree(tmp_path)), "--db", url, "--device", "cpu"])
+    with Store.open(url) as store:
+        found = {result.author: (str(result.category), result.problem, result.case) for result in (each.result for each in store.each())}
+    assert found == {
+        "claude_claude-opus-4-8": ("ok", "05_row_sums", "all"),
+        "cursor_composer": ("wrong_values", "05_row_sums", "all"),
+    }
