@@ -79,10 +79,10 @@ def plain_mean(
 
 
 def plain_moments(x: torch.Tensor, dim: int | Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean, and variance as E[x²] - E[x]², with the dimensions kept."""
+    """Mean, and variance as the mean square of what is left without it, with the dimensions kept."""
     share = 1.0 / plain_count(x, dim)
     mean = plain_sum_of(x, dim, True) * share
-    return mean, (plain_sum_of(x, dim, True, plain_square) * share - mean * mean).clamp_(min=0.0)
+    return mean, plain_sum_of(x, dim, True, lambda part: plain_square(part - mean)) * share
 
 
 def plain_var(
