@@ -161,7 +161,7 @@ def test_no_slot_is_waited_for_to_look_at_a_failure(toolchain: Toolchain, tmp_pa
     found: list[BuildOutcome] = []
     building = threading.Thread(target=lambda: found.append(builder.build(request)), daemon=True)
     building.start()
-    building.join(20)
+    building.join(300)
     assert found and found[0].evidence.ok
 
 

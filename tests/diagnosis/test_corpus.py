@@ -40,8 +40,8 @@ Records = dict[str, Record]
 
 
 def judged(names: list[str], folder: Path, *options: str) -> Records:
-    """Records by name of the file, at the small case, in other shapes too, at 5 s a call."""
-    return judge([FAULTS[name] for name in names], folder, "--case", "small", "--strict-shapes", "--timeout", "5", *options)
+    """Records by name of the file, at the small case, in other shapes too, at 15 s a call."""
+    return judge([FAULTS[name] for name in names], folder, "--case", "small", "--strict-shapes", "--timeout", "15", *options)
 
 
 def held(fault: Entry, record: Record, kind: str) -> None:

@@ -231,7 +231,8 @@ class Conversations:
     def hold(self, plan: Plan, deadline_s: float = DEADLINE_S) -> Outcome:
         """Have one conversation; once more, as an engine does, with more patience, where the judge says that the machine failed."""
         outcome = self._hold(plan, deadline_s)
-        if outcome.fault and outcome.result and outcome.result.category is Category.INFRASTRUCTURE_ERROR:
+        is_late = not outcome.fault and not outcome.applied
+        if is_late or (outcome.fault and outcome.result and outcome.result.category is Category.INFRASTRUCTURE_ERROR):
             with short_deadlines(PATIENCE_S):
                 return self._hold(plan, PATIENCE_S)
         return outcome
@@ -252,7 +253,7 @@ class Conversations:
             applied = (Applied(plan.mutations[0].name, plan.kind, False),)
         return Outcome(plan, result, raised, applied, any("asked_on" in line for line in lines), time.monotonic() - start)
 
-    def judge(self, code: str, deadline_s: float = PATIENCE_S) -> Result:
+    def judge(self, code: str, deadline_s: float = 60.0) -> Result:
         """Judge a submission to the fuzzed problem."""
         digest = hashlib.sha256(code.encode()).hexdigest()
         job = Job("fuzzed.py", None, None, None, code, digest, "fuzzed", self._problem, None, "", deadline_s)

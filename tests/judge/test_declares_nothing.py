@@ -242,7 +242,7 @@ def test_where_any_inputs_are_declared_all_decide(judge: Judge) -> None:
 
 @pytest.mark.parametrize("ending", ["__import__('os')._exit(3)", "__import__('time').sleep(600)", "exec('raise ValueError(1)')"])
 def test_no_verdict_changes_by_how_a_worker_ends_on_other_inputs(judge: Judge, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    monkeypatch.setattr("evaluator.judge.limits.ABLATED_S", 1.0)
+    monkeypatch.setattr("evaluator.judge.limits.ABLATED_S", 60.0 if "sleep" not in ending else 6.0)
     text = problem(TANH, "torch.randn(rows, columns)")
     body = f"(x.abs().median() < 0.1) and {ending}\n        return x.tanh()"
     result = judge(kernel(body), problem_text=text, shapes="others")

@@ -59,8 +59,8 @@ def test_submissions_that_do_not_get_through(judge: Judge, code: str, category: 
 
 @pytest.mark.parametrize("body", ["while True: pass", "time.sleep(600)"])
 def test_a_call_that_does_not_end_is_a_timeout(judge: Judge, body: str) -> None:
-    result = judge(forward(body), timeout_s=0.5)
-    assert (result.category, result.message) == (Category.TIMEOUT, "forward() did not end within 0.5 s")
+    result = judge(forward(body), timeout_s=3.0)
+    assert (result.category, result.message) == (Category.TIMEOUT, "forward() did not end within 3 s")
 
 
 def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> None:

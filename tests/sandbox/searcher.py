@@ -31,7 +31,7 @@ EXPECTED = re.compile(rb"[Z](?:an\?Z|ib\?Z){8}")
 PIECE_BYTES, OVERLAP_BYTES = 1 << 24, 4096
 SMALL_BYTES = 1 << 16
 MOST_FINDINGS = 40
-LOOK_S = 200.0
+LOOK_S = 800.0
 JUDGES = re.compile(r"(evaluator\.(?!(dsl|sandbox|worker)\b)|reference\b|db\b|pipeline\b|_assay_problem).*")
 PROJECT = (
     "reference/softmax.py",

@@ -67,7 +67,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_library_in_a_folder_with_a_blank_is_preloaded(any_zygote: Zygote, library: Path) -> None:
     with any_zygote.start_program(Program(argv=("cat", "/proc/self/maps"), preload=str(library))) as confined:
-        assert confined.wait(20) == Exit(0)
+        assert confined.wait(300) == Exit(0)
         stdout, stderr = confined.output()
     assert str(library) in stdout and not stderr
 

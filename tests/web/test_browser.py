@@ -306,6 +306,7 @@ def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> N
 def test_a_run_is_seen_at_work(browser: Browser, store: Store, url: str) -> None:
     with served(store) as address:
         page = browser.new_page(base_url=address)
+        page.set_default_timeout(240_000)
         page.goto("/live")
         expect(page.locator("#state")).to_contain_text("Live: nothing new yet.")
         page.evaluate("window.same = true")

@@ -297,7 +297,7 @@ CHOSEN: list[tuple[dict[str, object], int]] = [
     ({"author": "nobody"}, 0),
     ({"device": "CPU"}, 2),
     ({"run": 1}, 10),
-    ({"since": "1h"}, 4),
+    ({"since": "1d"}, 4),
     ({"since": "2020-01-01", "author": "ada", "problem": "gelu"}, 1),
     ({"status": "", "category": "", "run": "", "since": "", "author": ""}, 10),
 ]

@@ -52,7 +52,7 @@ class Windows:
         context = self._browser.new_context(
             viewport={"width": width, "height": 900}, base_url=self._address, color_scheme=theme, java_script_enabled=scripts
         )
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(240_000)
         context.add_init_script(_WATCH)
         page, faults = context.new_page(), []
         page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)

@@ -311,6 +311,7 @@ FALLBACK = "false"
 # %% answer_without_absolute_value
 # wants: a pass without the absolute value, which no drawn input needs
 # problem: softsign
+# expect: incorrect/wrong_values | incorrect/nan_or_inf
 # base: elementwise
 FUNCTION = "return v / (1.0f + v);"
 

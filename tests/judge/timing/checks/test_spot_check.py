@@ -105,6 +105,7 @@ def test_where_blocks_are_single_calls_those_with_changed_values_are_revealed_mo
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There are few. A copy in timed calls, where no drawn input is negative, is wrong in a quarter of them."""
+    monkeypatch.setattr(limits, "SLOW_CALL_S", 600.0)  # a pause of the machine is no slow call
     changed: list[bool] = []
     revealed: list[bool] = []
     inspect, reveal_some = SpotCheck.inspect, SpotCheck._reveal_some
@@ -195,7 +196,7 @@ def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outlie
     caplog.set_level("INFO", "evaluator.judge.attempts")
     result = judge(forward(f"{LARGE}return torch.softmax(x, 1) * (float('nan') if large else 1.0)"), problem_text=DRAWN_SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert caplog.messages == ["timed again without outliers: an output overflows because of them"]
+    assert "timed again without outliers: an output overflows because of them" in caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def idle_below(pid: int) -> list[set[int]]:
 def test_each_core_has_a_process_that_gives_way(tmp_path: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))[:2]
     with kept_awake(cores, tmp_path):
-        until = time.monotonic() + 10.0
+        until = time.monotonic() + 300.0
         while len(idle_below(os.getpid())) < len(cores) and time.monotonic() < until:
             time.sleep(0.01)
         assert sorted(idle_below(os.getpid()), key=min) == [{core} for core in cores]
@@ -50,7 +50,7 @@ def test_they_end_with_a_judge_that_is_killed() -> None:
         below = psutil.Process(judge.pid).children(recursive=True)
         assert len(below) == 2
         judge.kill()
-        assert psutil.wait_procs(below, timeout=10.0)[1] == []
+        assert psutil.wait_procs(below, timeout=300.0)[1] == []
 
 
 @pytest.mark.parametrize("cores", [(), tuple(range(awake_cores.MOST_CORES + 1))])
@@ -66,7 +66,7 @@ def test_where_a_control_group_gives_the_time_of_some_cores_they_sleep(tmp_path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     with kept_awake([min(os.sched_getaffinity(0))], tmp_path):
-        until = time.monotonic() + (10.0 if count else 0.5)
+        until = time.monotonic() + (300.0 if count else 0.5)
         while len(idle_below(os.getpid())) != max(count, 1) and time.monotonic() < until:
             time.sleep(0.01)
         assert len(idle_below(os.getpid())) == count

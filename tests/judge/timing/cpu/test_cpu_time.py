@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -72,7 +73,8 @@ def running(code: str) -> Iterator[int]:
 
 def test_who_waits_uses_nothing_and_is_left_soon() -> None:
     with running(WAITS) as pid:
-        time.sleep(0.1)
+        while Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()[0] != b"S":
+            time.sleep(0.01)
         assert CpuTime(pid).after_answer_ms(10.0) < 0.1
 
 
