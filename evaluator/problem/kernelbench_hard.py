@@ -78,9 +78,12 @@ def _assigned(path: Path, text: str) -> dict[str, ast.AST | None]:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ProblemError(path, error.lineno, f"the file is not valid Python: {error.msg}") from error
-    pairs = [(target, statement.value) for statement in tree.body if isinstance(statement, ast.Assign) for target in statement.targets]
-    pairs += [(statement.target, statement.value) for statement in tree.body if isinstance(statement, ast.AnnAssign)]
-    return {target.id: value for target, value in pairs if isinstance(target, ast.Name)}
+    found: dict[str, ast.AST | None] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            found |= {target.id: statement.value for target in targets if isinstance(target, ast.Name)}
+    return found
 
 
 def _shapes(path: Path, value: ast.AST | None, held: Mapping[str, object]) -> tuple[list[dict[str, Any]], dict[str, str]]:
