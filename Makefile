@@ -70,7 +70,7 @@ bench: $(VENV)/installed-dev
 	$(RUN) -m pytest -m "quiet and not gpu"
 
 nightly: $(VENV)/installed-dev
-	$(TESTS) -m "nightly and not gpu and not quiet"
+	ASSAY_SEED=$$(date +%F) $(TESTS) -m "nightly and not gpu and not quiet"
 
 lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

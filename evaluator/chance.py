@@ -17,7 +17,7 @@ class Chance(random.Random):
     def begin(self, judged: str) -> None:
         """An evaluation of `judged` begins."""
         seed = os.environ.get("ASSAY_SEED")
-        self._source = SystemRandom() if seed is None else random.Random(f"{seed} {judged}")
+        self._source = random.Random(f"{seed} {judged}") if seed else SystemRandom()
 
     def random(self) -> float:
         """In [0, 1)."""

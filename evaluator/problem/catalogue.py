@@ -68,5 +68,5 @@ def _listed(folder: Path) -> dict[str, Path]:
     try:
         files = [converted(path, default_root()) if path.is_dir() else path for path in entries]
     except OSError as error:
-        raise ProblemError(folder, None, f"can't be converted: {error.strerror}") from error
+        raise ProblemError(folder, None, f"can't be converted in {default_root()}: {error.strerror}") from error
     return {path.stem: path for path in files}

@@ -124,7 +124,8 @@ class Floor(BaseModel):
     writes: Annotated[Literal["all"] | tuple[int, ...], _selection((int,), "positions of the answer's tensors")] = "all"
     """Output tensors that must be written in full; not those that may be a view of an input."""
     bytes: Annotated[str, BeforeValidator(_amount)] = "0"
-    """All bytes that a call must read and write, over the case's constants, where they are more than these."""
+    """All bytes that a call must read and write, over the case's constants, where they are more than these; at most those of all inputs,
+    parameters and buffers count as read."""
     operations: Annotated[str, BeforeValidator(_amount)] = "0"
     """Additions and multiplications of the best known algorithm, over the case's constants: `2 * rows * inner * columns`. Assay divides
     them by the rate of 16-bit matrix products. Leave them out if 8-bit products could give the output."""

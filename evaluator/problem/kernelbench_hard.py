@@ -8,7 +8,8 @@ The folder holds `reference.py`, in the form of a problem; `shapes.py`, with `SH
 import ast
 import hashlib
 import pprint
-from collections.abc import Mapping
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,55 +17,69 @@ from evaluator.problem.declaration import DECLARATION_NAME, DEFAULT_CASE
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import ExpressionError, renamed
 from evaluator.problem.kernelbench import made_once
+from evaluator.submission.source import decode, parse
 
 REFERENCE, SHAPES, FACTS = "reference.py", "shapes.py", "problem.yaml"
-_LIST = "SHAPES"
+WIDE = ("bf16", "fp16", "fp32", "tf32")
+"""Ends of a `precision` whose products need sixteen bits: of narrower ones, the floor's operations would ask too much."""
+_LIST = re.compile(r"^SHAPES\b", re.MULTILINE)
 _TEXT_WIDTH = 120
 
 
 def is_problem_folder(path: Path) -> bool:
     """Whether it has this form."""
-    return (path / REFERENCE).is_file() and (path / SHAPES).is_file()
+    try:
+        return (path / REFERENCE).is_file() and _LIST.search(decode((path / SHAPES).read_bytes())) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def converted(folder: Path, cache_root: Path) -> Path:
-    """A problem file with the folder's name and content, made once per content. Raises ProblemError, and OSError of the cache."""
-    texts = {name: _read(folder / name) for name in (REFERENCE, SHAPES)}
-    facts = folder / FACTS
-    texts[FACTS] = _read(facts) if facts.exists() else ""
+    """A problem file with the folder's name, made once per content. If the folder is faulty, importing the file says so.
+
+    Raises OSError of the cache.
+    """
+    try:
+        code = _code(folder)
+    except ProblemError as error:
+        code = f"raise ImportError({str(error)!a})\n"
     name = f"{folder.name}.py"
 
     def write(made: Path) -> None:
-        declared = _declaration(folder, texts)
-        code = f"{texts[REFERENCE].rstrip()}\n\n\n{DECLARATION_NAME} = {pprint.pformat(declared, width=_TEXT_WIDTH, sort_dicts=False)}\n"
         (made / name).write_text(code, encoding="utf-8")
+        (made / name).chmod(0o444)
 
-    digest = hashlib.sha256("\0".join((name, *texts.values())).encode()).hexdigest()
-    return made_once(cache_root, digest, write) / name
+    return made_once(cache_root, hashlib.sha256(f"{name}\0{code}".encode("utf-8", "surrogatepass")).hexdigest(), write) / name
+
+
+def _code(folder: Path) -> str:
+    reference = _read(folder / REFERENCE)
+    names = {name for name, _ in _assigned(folder / REFERENCE, reference)}
+    if DECLARATION_NAME in names:
+        raise ProblemError(folder / REFERENCE, None, f"it has {DECLARATION_NAME}, which would be made of {SHAPES}; keep one of them")
+    declared = pprint.pformat(_declaration(folder, names), width=_TEXT_WIDTH, sort_dicts=False)
+    origin = f"# From {SHAPES} and {FACTS} in {str(folder)!a}: change them there."
+    return f"{reference.rstrip()}\n\n\n{origin}\n{DECLARATION_NAME} = {declared}\n"
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return decode(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise ProblemError(path, None, f"can't be read: {error}") from error
 
 
-def _declaration(folder: Path, texts: Mapping[str, str]) -> dict[str, Any]:
-    held = _assigned(folder / REFERENCE, texts[REFERENCE])
-    if _LIST not in (found := _assigned(folder / SHAPES, texts[SHAPES])):
-        raise ProblemError(folder / SHAPES, None, f"it assigns no {_LIST}, a list of dicts of constants")
-    shapes, names = _shapes(folder / SHAPES, found[_LIST], held)
-    facts = _facts(folder / FACTS, texts[FACTS])
+def _declaration(folder: Path, constants: Collection[str]) -> dict[str, Any]:
+    shapes, names = _shapes(folder / SHAPES, constants)
+    facts = _facts(folder / FACTS) if (folder / FACTS).exists() else {}
     declared: dict[str, Any] = {
         "description": str(facts.get("display_name", folder.name)),
         "source": "KernelBench-Hard",
         "cases": {DEFAULT_CASE: shapes[0]},
         "workloads": shapes,
     }
-    # Half as many operations would be needed with products of eight bits.
-    wide = not str(facts.get("precision", "")).startswith(("fp8", "int8"))
-    formulas = {"bytes": facts.get("bytes_formula"), "operations": facts.get("flops_formula") if wide else None}
+    is_wide = str(facts.get("precision", "")).lower().endswith(WIDE)
+    formulas = {"bytes": facts.get("bytes_formula"), "operations": facts.get("flops_formula") if is_wide else None}
     try:
         floor = {key: renamed(str(text), names) for key, text in formulas.items() if text is not None}
     except ExpressionError as error:
@@ -72,45 +87,48 @@ def _declaration(folder: Path, texts: Mapping[str, str]) -> dict[str, Any]:
     return {**declared, "floor": floor} if floor else declared
 
 
-def _assigned(path: Path, text: str) -> dict[str, ast.AST | None]:
-    """Names that a file assigns at its top level, and their values."""
+def _assigned(path: Path, text: str) -> list[tuple[str, ast.expr | None]]:
+    """Names that a file assigns at its top level, and the values of those that stand alone."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError as error:
         raise ProblemError(path, error.lineno, f"the file is not valid Python: {error.msg}") from error
-    found: dict[str, ast.AST | None] = {}
+    found: list[tuple[str, ast.expr | None]] = []
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            found |= {target.id: statement.value for target in targets if isinstance(target, ast.Name)}
+            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                value = statement.value if isinstance(target, ast.Name) else None
+                found += [(node.id, value) for node in ast.walk(target) if isinstance(node, ast.Name)]
     return found
 
 
-def _shapes(path: Path, value: ast.AST | None, held: Mapping[str, object]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def _shapes(path: Path, constants: Collection[str]) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The shapes in the reference's names, and these names by those of `shapes.py`."""
+    value = dict(_assigned(path, _read(path))).get("SHAPES")
     line = getattr(value, "lineno", None)
     try:
-        shapes = ast.literal_eval(value) if isinstance(value, ast.expr) else None
-    except (ValueError, TypeError) as error:
-        raise ProblemError(path, line, f"{_LIST} is computed; write it out, as a list of dicts of constants") from error
+        shapes = ast.literal_eval(value) if value is not None else None
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise ProblemError(path, line, "SHAPES is computed; write it out, as a list of dicts of constants") from error
     if not isinstance(shapes, list | tuple) or not shapes or not all(isinstance(each, dict) and each for each in shapes):
-        raise ProblemError(path, line, f"{_LIST} is no list of dicts of constants")
+        raise ProblemError(path, line, "SHAPES is no list of dicts of constants")
     names: dict[str, str] = {}
     for name in dict.fromkeys(str(key) for shape in shapes for key in shape):
-        found = next((each for each in (name, name.upper(), name.lower()) if each in held), None)
-        if found is None:
-            raise ProblemError(path, line, f"{REFERENCE} assigns no constant {name!r}, in capitals or small letters")
+        found = next((each for each in (name, name.upper(), name.lower()) if each in constants), None)
+        if found is None or found in names.values():
+            raise ProblemError(path, line, f"{REFERENCE} assigns no constant {name!r} of its own, in capitals or small letters")
         names[name] = found
     return [{names[str(key)]: constant for key, constant in shape.items()} for shape in shapes], names
 
 
-def _facts(path: Path, text: str) -> dict[str, Any]:
+def _facts(path: Path) -> dict[str, str | float]:
+    """The keys whose values are texts or numbers."""
     import yaml
 
     try:
-        facts = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+        facts = yaml.safe_load(_read(path)) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ProblemError(path, None, f"not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(facts, dict):
         raise ProblemError(path, None, "not a mapping of keys to values")
-    return facts
+    return {str(key): value for key, value in facts.items() if isinstance(value, str | int | float)}

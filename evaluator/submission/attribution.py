@@ -17,7 +17,7 @@ HEADER_LINES = 20
 _HEADER_PROBLEM = re.compile(r"^[ \t]*#+[ \t]*problem:[ \t]*(\S{1,200})[ \t]*$", re.MULTILINE)
 _HEADER_AUTHOR = re.compile(r"^[ \t]*#+[ \t]*author:[ \t]*(\S.{0,199}?)[ \t]*$", re.MULTILINE)
 _KERNELBENCH = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})")
-SOLUTION = re.compile(r"(?:(?:\d{8}_\d{6}_)?(.+)_)?solution\.py(?:\.txt)?")
+SOLUTION = re.compile(r"(?:(?:\d{8}_\d{6}_)?(.+)_)?solution(?i:\.py(?:\.txt)?)")
 """A file of KernelBench-Hard: `solution.py`, or with day, time, author and problem before it."""
 _NUMBERED = re.compile(r"(?:(?:level_?)?(\d{1,9})(?:/|_problem_))?(\d{1,9})")
 """A problem's number, alone or after that of its level: `23`, `1/23`, `level1/23`, `level_1_problem_23`."""
@@ -106,12 +106,14 @@ class Catalogue:
             meant = self.named(given)
             rejection = None if meant else self._unknown(f"no problem is named {given!r}", (given,))
             return Attribution(meant, author, sample_id, rejection)
+        solved = self._solved(claims.path.name)
+        author = author or (solved[0] if solved else "") or None
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
-        stem = claims.path.stem
-        if solved := self._solved(claims.path.name):
-            return Attribution(solved[1], author or solved[0] or None, sample_id, None)
+        stem = re.sub(r"(?i)(?:\.py)?\.[^.]+$", "", claims.path.name)
         named = self.kernelbench(file[1], file[2]) if file else None
+        if named is None and solved:
+            named = solved[1]
         if named is None and stem in self.names:
             named = stem
         rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, stem))

@@ -108,11 +108,6 @@ def test_a_folder_is_a_problem_whose_shapes_are_workloads(tmp_path: Path) -> Non
     assert floor is not None and floor.operations == "ROWS * COLUMNS * 2" and floor.bytes == "ROWS * COLUMNS * 4 + COLUMNS / 2 * 4"
 
 
-def test_operations_that_need_no_sixteen_bits_declare_nothing(tmp_path: Path) -> None:
-    floor = loaded(tree(tmp_path, facts=FACTS.replace("fp32", "fp8_e4m3"))).declaration.floor
-    assert floor is not None and floor.operations == "0" and floor.bytes != "0"
-
-
 def test_the_facts_may_be_missing(tmp_path: Path) -> None:
     declared = loaded(tree(tmp_path, facts=None)).declaration
     assert (declared.description, declared.floor) == ("05_row_sums", None)
@@ -126,20 +121,47 @@ def test_another_content_is_another_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "file", "said"),
     [
-        ({"shapes": "SIZES = []\n"}, "shapes.py", "it assigns no SHAPES"),
         ({"shapes": "SHAPES = [dict(rows=n) for n in (1, 2)]\n"}, "shapes.py:1", "SHAPES is computed; write it out"),
+        ({"shapes": "SHAPES = [1" + " + 1" * 20000 + "]\n"}, "shapes.py", ""),
         ({"shapes": "\nSHAPES = []\n"}, "shapes.py:2", "no list of dicts"),
         ({"shapes": "SHAPES = [{'lines': 3}]\n"}, "shapes.py:1", "assigns no constant 'lines'"),
+        ({"shapes": "SHAPES = [{'rows': 3, 'ROWS': 4}]\n"}, "shapes.py:1", "no constant 'ROWS' of its own"),
         ({"shapes": "SHAPES = [\n"}, "shapes.py:1", "not valid Python"),
+        ({"reference": REFERENCE + "ASSAY = {'tolerance': 3.0}\n"}, "reference.py", "it has ASSAY"),
         ({"facts": "name: [1\n"}, "problem.yaml", "not YAML"),
+        ({"facts": "day: 2024-13-45\n"}, "problem.yaml", "not YAML"),
         ({"facts": "- name\n"}, "problem.yaml", "not a mapping"),
-        ({"facts": "flops_formula: max(rows, 2)\n"}, "problem.yaml", "only numbers, names and"),
+        ({"facts": "bytes_formula: max(rows, 2)\n"}, "problem.yaml", "only numbers, names and"),
     ],
 )
-def test_a_folder_that_is_no_problem_says_why(changed: dict[str, str], file: str, said: str, tmp_path: Path) -> None:
+def test_a_faulty_folder_harms_no_other_problem(changed: dict[str, str], file: str, said: str, tmp_path: Path) -> None:
+    root = tree(tmp_path, **changed)
+    (root / "well.py").write_text(REFERENCE, encoding="utf-8")
+    found = discover([root])
+    assert load(found["well"]).name == "well"
     with pytest.raises(ProblemError) as raised:
-        discover([tree(tmp_path, **changed)])
-    assert file in str(raised.value) and said in str(raised.value)
+        load(found["05_row_sums"])
+    assert str(root / "05_row_sums" / file) in str(raised.value) and said in str(raised.value)
+
+
+def test_another_folder_is_no_problem(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    tree(tmp_path / "plain", shapes="COUNT = 3\n").rename(root / "plain")
+    (root / "plain" / "05_row_sums").rename(root / "06_other")
+    assert discover([root]).keys().isdisjoint({"plain", "06_other"})
+
+
+def test_what_a_reader_changes_is_not_judged_in_the_cache(tmp_path: Path) -> None:
+    path = discover([tree(tmp_path)])["05_row_sums"]
+    assert not path.stat().st_mode & 0o222 and "05_row_sums': change them there" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("precision", "counts"), [("bf16", True), ("int4_bf16", True), ("FP8_e4m3", False), ("nvfp4", False), ("w8a8", False)]
+)
+def test_operations_count_if_they_need_sixteen_bits(precision: str, counts: bool, tmp_path: Path) -> None:
+    floor = loaded(tree(tmp_path, facts=FACTS.replace("fp32", precision))).declaration.floor
+    assert floor is not None and (floor.operations != "0") is counts and floor.bytes != "0"
 
 
 @pytest.mark.build

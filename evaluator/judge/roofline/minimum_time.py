@@ -79,9 +79,10 @@ def required_work(case: ProblemCase, model: torch.nn.Module, arguments: Sequence
     except LookupError as error:
         raise ProblemError(case.problem.path, None, f"floor: {error.args[0]}") from error
     numbers = numbers_in(vars(case.module))
+    held_bytes = sum(tensor.nbytes for tensor in (*given, *parameters.values(), *model.buffers()))
     written_bytes = _written_bytes([tensor for tensor in written if tensor.untyped_storage().data_ptr() not in owned])
     return RequiredWork(
-        read_bytes=max(sum(tensor.nbytes for tensor in read), int(value_of(floor.bytes, numbers)) - written_bytes),
+        read_bytes=max(sum(tensor.nbytes for tensor in read), min(int(value_of(floor.bytes, numbers)) - written_bytes, held_bytes)),
         written_bytes=written_bytes,
         operations=value_of(floor.operations, numbers),
         declared=declared is not None,

@@ -80,6 +80,11 @@ def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes
     assert found == RequiredWork(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
 
 
+@pytest.mark.parametrize(("moved", "read_bytes"), [("1", 0), (f"{X} + 8", 8), ("10 ** 9", X + MORE + SCALE)])
+def test_all_bytes_may_be_declared_and_are_those_that_exist(tmp_path: Path, moved: str, read_bytes: int) -> None:
+    assert work(case_of(tmp_path, assay=f"{{'floor': {{'bytes': '{moved}'}}}}")).read_bytes == read_bytes
+
+
 def test_without_a_declaration_the_answer_is_counted(tmp_path: Path) -> None:
     assert work(case_of(tmp_path)) == RequiredWork(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
 
