@@ -59,7 +59,6 @@ PLACEHOLDERS = {
     "--db sqlite:///FILE": "--db sqlite:///large.db",
     "--problem NAME": "--problem leaky_relu",
     "new NAME": "new made",
-    "submissions/NAME": "submissions/rms_norm_fp8",
     "runs/NAME": "runs/run",
     "DIR": "mine",
     "FOLDER": "attacks",
@@ -76,7 +75,6 @@ PLACEHOLDERS = {
 """What the documents write for a reader's own words."""
 LESS = {
     r"problems check --dtype": "problems check softmax --dtype",
-    r"check --reference KernelBench": "check 25 --reference KernelBench",
     r"reference new made$": "reference new made --reference mine",
     r"(check geglu .*) --all-cases": r"\1",
     r"--case 4096": "--case small",
