@@ -226,5 +226,7 @@ def _floor(floor: "Floor | None") -> str:
     if floor is None:
         return "writes all"
     reads, writes = (each if isinstance(each, str) else ", ".join(map(str, each)) for each in (floor.reads, floor.writes))
-    parts = [f"reads {reads}" if reads else "", f"writes {writes}" if writes else "", floor.operations if floor.operations != "0" else ""]
+    parts = [f"reads {reads}" if reads else "", f"writes {writes}" if writes else ""]
+    parts += [f"bytes {floor.bytes}"] if floor.bytes != "0" else []
+    parts += [floor.operations] if floor.operations != "0" else []
     return "; ".join(part for part in parts if part)

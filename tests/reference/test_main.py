@@ -103,7 +103,7 @@ def test_the_list_names_all_problems_and_takes_no_markup(
     assert main(["list", "--json", "softmax", "constant", "--reference", str(folder)]) == 0
     softmax, constant = json.loads(capsys.readouterr().out)
     assert (softmax["problem"], softmax["cases"], softmax["description"]) == ("softmax", ["full", "small"], "Softmax along dimension 1")
-    assert softmax["floor"] == {"reads": "all", "writes": "all", "operations": "0"} and constant["floor"] is None
+    assert softmax["floor"] == {"reads": "all", "writes": "all", "bytes": "0", "operations": "0"} and constant["floor"] is None
     assert (softmax["input_bytes"], constant["input_bytes"]) == (4096 * 393216 * 4, 64 * 3 * 4)
 
 

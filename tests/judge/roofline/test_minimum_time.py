@@ -56,8 +56,8 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-X, MORE, SCALE = 6 * 10 * 4, 5 * 4 + 4 * 8, 10 * 4
-"""Bytes of the inputs and of the parameter."""
+X, MORE, SCALE, TABLE = 6 * 10 * 4, 5 * 4 + 4 * 8, 10 * 4, 6 * 10 * 4
+"""Bytes of the inputs, of the parameter and of the buffer."""
 
 
 def case_of(folder: Path, forward: str = "return x * self.scale", assay: str = "{}") -> ProblemCase:
@@ -80,7 +80,7 @@ def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes
     assert found == RequiredWork(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
 
 
-@pytest.mark.parametrize(("moved", "read_bytes"), [("1", 0), (f"{X} + 8", 8), ("10 ** 9", X + MORE + SCALE)])
+@pytest.mark.parametrize(("moved", "read_bytes"), [("1", 0), (f"{X} + 8", 8), ("10 ** 9", X + MORE + SCALE + TABLE)])
 def test_all_bytes_may_be_declared_and_are_those_that_exist(tmp_path: Path, moved: str, read_bytes: int) -> None:
     assert work(case_of(tmp_path, assay=f"{{'floor': {{'bytes': '{moved}'}}}}")).read_bytes == read_bytes
 
