@@ -33,7 +33,7 @@ LINES_BEFORE = 8
 """Lines shown above the important one at first."""
 MAX_REMARKS = 500
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
-_CLASS = re.compile(r"^class (?:ModelNew|Model(?=\b.*^ModelNew = Model$))\b", re.DOTALL | re.MULTILINE)
+_CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _TO_DO = "what to do"
 _IN_HEAD = ("verdict", "cause", "meaning", _TO_DO)
 """Parts of the feedback that are in the head of the page."""

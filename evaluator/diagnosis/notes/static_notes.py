@@ -21,9 +21,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*[^\n]*?(?:\*/|$)|^[ \t]*\*[ \t][^\n]*|#[ \t]
 _PARTS = {
     "file": re.compile(r".+", re.DOTALL),
     "kernel": re.compile(r"__global__(?:(?!__global__|\n\}).)*", re.DOTALL),
-    "forward": re.compile(
-        r"^class (?:ModelNew|Model(?=\b.*^ModelNew = Model$))\b(?:(?!^\S).)*?^[ \t]+def forward\b((?:(?!^\S).)*)", re.DOTALL | re.MULTILINE
-    ),
+    "forward": re.compile(r"^class ModelNew\b(?:(?!^\S).)*?^[ \t]+def forward\b((?:(?!^\S).)*)", re.DOTALL | re.MULTILINE),
 }
 """The parts of a submission that patterns search: a kernel to the brace that begins a line, and ModelNew from forward() on."""
 _ARGUMENT = r"(?:[^,;<>()]|\((?:[^;<>()]|\([^;<>()]*\))*\))+"
