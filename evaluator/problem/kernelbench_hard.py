@@ -17,7 +17,7 @@ from evaluator.problem.declaration import DECLARATION_NAME, DEFAULT_CASE
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import ExpressionError, renamed
 from evaluator.problem.kernelbench import made_once
-from evaluator.submission.source import decode, parse
+from evaluator.submission.source import bound_names, decode, parse
 
 REFERENCE, SHAPES, FACTS = "reference.py", "shapes.py", "problem.yaml"
 WIDE = ("bf16", "fp16", "fp32", "tf32")
@@ -54,7 +54,7 @@ def converted(folder: Path, cache_root: Path) -> Path:
 
 def _code(folder: Path) -> str:
     reference = _read(folder / REFERENCE)
-    names = {name for name, _ in _assigned(folder / REFERENCE, reference)}
+    names = set().union(*map(bound_names, _parsed(folder / REFERENCE, reference)))
     if DECLARATION_NAME in names:
         raise ProblemError(folder / REFERENCE, None, f"it has {DECLARATION_NAME}, which would be made of {SHAPES}; keep one of them")
     declared = pprint.pformat(_declaration(folder, names), width=_TEXT_WIDTH, sort_dicts=False)
@@ -87,24 +87,17 @@ def _declaration(folder: Path, constants: Collection[str]) -> dict[str, Any]:
     return {**declared, "floor": floor} if floor else declared
 
 
-def _assigned(path: Path, text: str) -> list[tuple[str, ast.expr | None]]:
-    """Names that a file assigns at its top level, and the values of those that stand alone."""
+def _parsed(path: Path, text: str) -> list[ast.stmt]:
     try:
-        tree = parse(text)
+        return parse(text).body
     except SyntaxError as error:
         raise ProblemError(path, error.lineno, f"the file is not valid Python: {error.msg}") from error
-    found: list[tuple[str, ast.expr | None]] = []
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign):
-            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-                value = statement.value if isinstance(target, ast.Name) else None
-                found += [(node.id, value) for node in ast.walk(target) if isinstance(node, ast.Name)]
-    return found
 
 
 def _shapes(path: Path, constants: Collection[str]) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The shapes in the reference's names, and these names by those of `shapes.py`."""
-    value = dict(_assigned(path, _read(path))).get("SHAPES")
+    assigned = [each for each in _parsed(path, _read(path)) if isinstance(each, ast.Assign | ast.AnnAssign)]
+    value = next((each.value for each in assigned if "SHAPES" in bound_names(each)), None)
     line = getattr(value, "lineno", None)
     try:
         shapes = ast.literal_eval(value) if value is not None else None

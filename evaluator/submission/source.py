@@ -87,7 +87,7 @@ def parse(code: str) -> ast.Module:
 def defines(tree: ast.Module, name: str) -> bool:
     """Whether loading the module can bind this name to a class: defined, assigned or imported at module level, also inside
     `if`, `try` and `with` there, but not under `if __name__ == "__main__"`, which never runs here."""
-    return any(name in _bound_names(statement) for statement in _module_level(tree.body))
+    return any(name in bound_names(statement) for statement in _module_level(tree.body))
 
 
 def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -113,7 +113,8 @@ def _is_main_guard(test: ast.expr) -> bool:
     return named and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
 
 
-def _bound_names(statement: ast.stmt) -> set[str]:
+def bound_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement defines, imports or assigns."""
     if isinstance(statement, ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
