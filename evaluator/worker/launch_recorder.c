@@ -8,7 +8,8 @@
  * Code that looks up the driver's launch function gets this one instead: through the linker (`dlsym`), as in Triton's launchers, and
  * through the driver (`cuGetProcAddress`), as in NVIDIA's Python bindings and in CuTe DSL's runtime. whose_kernel.h decides whose a
  * driver-launched kernel is.
- * evaluator/judge/workers/launch_table.py reads the table's layout. launch_clock.h measures launches on request.
+ * evaluator/judge/workers/launch_table.py reads the table's layout. launch_clock.h measures launches on request. launch_graphs.h records
+ * kernel nodes of graphs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,18 +40,23 @@ typedef struct { uint64_t total, used; record_t records[]; } table_t;
 
 typedef struct { const void *kernel, *caller; record_t *record; } slot_t;
 
-enum { SLOTS = 4096 };
+/* The kernel of a record, and its function in the driver, NULL if it was not needed yet. */
+typedef struct { const void *kernel, *function; } recorded_t;
+
+enum { SLOTS = 4096, RECORDS = 1024 };
 
 static table_t *table;
 static int blocking; /* whether launches wait for their kernels */
 static uint64_t capacity;
 static slot_t slots[SLOTS];
+static recorded_t recorded[RECORDS]; /* in the order of the table's records */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void assay_recorder_attach(int descriptor, size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return;
     capacity = (bytes - sizeof(table_t)) / sizeof(record_t);
+    if (capacity > RECORDS) capacity = RECORDS;
     const char *wait = getenv("CUDA_LAUNCH_BLOCKING");
     blocking = wait && strcmp(wait, "1") == 0;
     table = memory;
@@ -204,6 +210,7 @@ static record_t *find(const char *api, const void *kernel, const void *caller) {
         if (slot->kernel == kernel && slot->caller == caller) return slot->record;
         if (slot->kernel) continue;
         if (table->used >= capacity) return NULL;
+        recorded[table->used].kernel = kernel;
         record_t *record = &table->records[table->used++];
         Dl_info who = {0};
         dladdr(caller, &who);
@@ -295,6 +302,21 @@ static lap_t *begin(const asked_t *asked) {
     return begin_lap(asked->stream);
 }
 
+static void describe(record_t *record, const asked_t *asked, int code) {
+    record->shared_bytes = asked->shared_bytes;
+    memcpy(record->grid, &asked->grid, sizeof asked->grid);
+    memcpy(record->block, &asked->block, sizeof asked->block);
+    memcpy(record->cluster, &asked->cluster, sizeof asked->cluster);
+    record->code = code;
+}
+
+/* Reads the name and the limits of a record's kernel. CUDA may launch or load while it holds its own locks, so it must not be called while
+ * one of this file is held. */
+static void identify(record_t *record, const asked_t *asked) {
+    if (strcmp(record->kernel, UNNAMED) == 0) name_kernel(record->kernel, sizeof record->kernel, asked->kernel, asked->driver_api);
+    if (is_own_kernel(record->kernel, asked->caller, asked->driver_api)) read_limits(record, asked->kernel, asked->driver_api);
+}
+
 static void note(const asked_t *asked, int code, lap_t *lap) {
     if (!table) return;
     int timed = end_lap(lap, asked->stream, code);
@@ -311,16 +333,10 @@ static void note(const asked_t *asked, int code, lap_t *lap) {
     /* The record shows the first launch, or the first refused one. */
     if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
         record->first = position;
-        record->shared_bytes = asked->shared_bytes;
-        memcpy(record->grid, &asked->grid, sizeof asked->grid);
-        memcpy(record->block, &asked->block, sizeof asked->block);
-        memcpy(record->cluster, &asked->cluster, sizeof asked->cluster);
-        record->code = code;
+        describe(record, asked, code);
     }
     pthread_mutex_unlock(&lock);
-    /* CUDA may launch or load while it holds its own locks, so it must not be called while this one is held. */
-    if (is_new && strcmp(record->kernel, UNNAMED) == 0) name_kernel(record->kernel, sizeof record->kernel, asked->kernel, asked->driver_api);
-    if (is_new && is_own_kernel(record->kernel, asked->caller, asked->driver_api)) read_limits(record, asked->kernel, asked->driver_api);
+    if (is_new) identify(record, asked);
 }
 
 /* cudaLaunchAttribute and CUlaunchAttribute: an id, and 64 bytes of a union at an offset of 8. */
@@ -458,6 +474,8 @@ int cuLibraryUnload(void *library) {
     return unload ? unload(library) : NOT_FOUND;
 }
 
+#include "launch_graphs.h"
+
 /* Functions that lookups by name get from here, and where the driver's own, to which they forward, is stored. */
 static const struct { const char *name; void *here, **driver; } seen[] = {
     {"cuLaunchKernel", (void *)cuLaunchKernel, &driver_launch},
@@ -466,6 +484,7 @@ static const struct { const char *name; void *here, **driver; } seen[] = {
     {"cuLibraryGetKernel", (void *)cuLibraryGetKernel, &driver_get_kernel},
     {"cuLibraryEnumerateKernels", (void *)cuLibraryEnumerateKernels, &driver_enumerate_kernels},
     {"cuLibraryUnload", (void *)cuLibraryUnload, &driver_unload},
+    DRIVER_GRAPH_FUNCTIONS,
 };
 
 /* This file's function, in place of the driver's `found`, to which it forwards. */
@@ -505,7 +524,8 @@ static int get_address_v2(const char *name, void **found, int version, uint64_t 
 
 /* The function to return for the driver's `found`. CUDA's runtime asks for cuGetProcAddress itself, and then asks that for the others. */
 static void *asked_for(const char *name, void *found, int version) {
-    enum { SECOND = 12000 };
+    enum { SECOND = 12000, WITH_EDGES = 12030 };
+    if (strcmp(name, "cuGraphAddNode") == 0 && version >= WITH_EDGES) name = "cuGraphAddNode_v2";
     if (strcmp(name, "cuGetProcAddress") != 0) return seen_instead(name, found);
     return version >= SECOND ? instead(found, &driver_get_address_v2, (void *)get_address_v2)
                              : instead(found, &driver_get_address, (void *)get_address);
@@ -528,7 +548,7 @@ static void *address_getter(void *library, const char *name, const void *caller)
 }
 
 void *dlsym(void *library, const char *name) {
-    if (starts_with(name, "cuL")) {
+    if (starts_with(name, "cuL") || starts_with(name, "cuGraph")) {
         void *found = real_dlsym()(library, name);
         return seen_instead(name, found);
     }

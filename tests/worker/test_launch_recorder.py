@@ -213,6 +213,28 @@ def test_launches_beyond_the_clocks_laps_go_untimed(recorded: Recorded) -> None:
     assert (code, records[0].count, records[0].timed, records[0].device_ms) == (0, 3 * (LAPS + 1), LAPS, 3.0 * LAPS)
 
 
+@pytest.mark.parametrize("version", [12040, 13000])
+def test_kernels_of_graphs_are_counted_by_launches_of_the_graph(version: int, recorded: Recorded) -> None:
+    code, said, records = recorded(("graphs.c",), "launch_graphs.c", f"RUNTIME={version}")
+    assert (code, said) == (0, "115"), said  # one refused node
+    captured_too = {"one": 2, "any": 3, "driven": 3, "captured": 4, "below": 3, "late": 1, "refused": 1}
+    assert {item.kernel: item.count for item in records} == captured_too
+    grids = {item.kernel: (item.grid[0], item.code, item.side_stream) for item in records}
+    assert grids["below"] == (4, 0, True) and grids["late"] == (5, 0, False) and grids["refused"] == (0, 1, False)
+    assert all(item.own and item.block[0] in (32, 64) for item in records)
+
+
+def test_own_kernels_of_graphs_are_left_out(tmp_path: Path, recorder: Path, recorded: Recorded) -> None:
+    recorded(("graphs.c",), "launch_graphs.c", "RUNTIME=13000")
+    script = """
+import ctypes, sys
+runtime, launcher = (ctypes.CDLL(path, ctypes.RTLD_GLOBAL) for path in sys.argv[1:])
+ctypes.CDLL(None).assay_recorder_ablate(1)
+print(launcher.launch_limited())
+"""
+    assert run_preloaded(recorder, script, str(tmp_path / "runtime.so"), str(tmp_path / "launcher.so")) == "0"
+
+
 def test_a_process_without_events_is_not_timed(recorded: Recorded) -> None:
     code, said, records = recorded(("events.c",), "launch_clocked.c", "MANY=7", "cudaEventElapsedTime=nothing")
     assert (code, said, records[0].count, records[0].timed) == (0, "0", 21, 0)

@@ -6,6 +6,7 @@ The memory is shared with the worker, so every field is read as hostile bytes: l
 import fcntl
 import mmap
 import os
+import re
 
 from evaluator.results.evidence import KernelLimits, LaunchRecord
 from evaluator.worker.launch_table import RECORD, TABLE
@@ -13,8 +14,8 @@ from evaluator.worker.origin import installed_folders, is_own_kernel
 
 CAPACITY = 512
 BUILT_PREFIX = "/proc/self/fd/"
-DRIVER_API = "cuLaunch"
-"""Prefix of the names of the driver's launches. The runtime's have another one."""
+DRIVER_API = re.compile(r"cu(?!da)")
+"""Begins the names of the driver's functions."""
 INSTALLED = installed_folders()
 """Folders with Python and its packages, which the workers share."""
 
@@ -32,11 +33,12 @@ class LaunchTable:
         """Source of the submission that launches: a kernel named in it is its own, even if other code launches it."""
 
     def read(self) -> tuple[LaunchRecord, ...]:
-        """The records so far, in order of the first launch."""
+        """The records so far, in order of the first launch. A kernel that was added to a graph has none before the graph is launched."""
         snapshot = bytes(self._map)
         _, used = TABLE.unpack_from(snapshot)
         records = (_record(snapshot, TABLE.size + index * RECORD.size, self.source) for index in range(min(used, CAPACITY)))
-        return tuple(sorted(records, key=lambda record: record.first))
+        launched = (record for record in records if record.count or record.pending)
+        return tuple(sorted(launched, key=lambda record: record.first))
 
     def close(self) -> None:
         self._map.close()
@@ -57,7 +59,7 @@ def _record(snapshot: bytes, offset: int, source: str) -> LaunchRecord:
         api=asked,
         kernel=name,
         object="extension" if where.startswith(BUILT_PREFIX) else where.rsplit("/", 1)[-1],
-        own=is_own_kernel(name, where, source, INSTALLED, by_driver=asked.startswith(DRIVER_API)),
+        own=is_own_kernel(name, where, source, INSTALLED, by_driver=DRIVER_API.match(asked) is not None),
         count=count,
         grid=grid,
         block=block,

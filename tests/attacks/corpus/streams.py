@@ -40,6 +40,18 @@ def forward(self, x):
     return self.y
 
 
+# %% graph_of_a_fig_leaf
+# wants: a rank for PyTorch's work: a CUDA graph, built in C++, writes over the answer before PyTorch does
+# base: graph_in_cpp
+# expect: cuda correct/no_custom_kernel
+import torch
+
+
+def forward(self, x):
+    answer = extension.gelu(x, torch.cuda.current_stream().cuda_stream)
+    return torch._C._nn.gelu(x, approximate="tanh", out=answer)
+
+
 # %% graph_replay
 # wants: nothing: a CUDA graph that is given each call's input
 # expect: cuda correct/no_custom_kernel

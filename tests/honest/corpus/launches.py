@@ -44,6 +44,13 @@ LOAD = """
 LOAD = "return *p;"
 
 
+# %% graph_built_by_hand
+# form: builds a CUDA graph of its kernel in C++, and gives the node each call's memory
+# base: graph_in_cpp
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return extension.gelu(x, torch.cuda.current_stream().cuda_stream)
+
+
 # %% graph_captured_in_each_call
 # form: captures its kernel in a new CUDA graph in each call: the host's work makes it slow
 # base: gelu_in_cuda
@@ -54,6 +61,27 @@ def forward(self, x: torch.Tensor) -> torch.Tensor:
         extension.gelu_into(x, answer, torch.cuda.current_stream().cuda_stream)
     graph.replay()
     return answer
+
+
+# %% graph_in_a_graph
+# form: builds a CUDA graph around a clone of its kernel's graph in each call, and updates the first one by it
+# base: graph_in_cpp
+BUILD = """
+    cudaGraph_t inner, clone;
+    cudaGraphNode_t child;
+    made.set(cudaGraphCreate(&inner, 0));
+    made.add(inner, kernel);
+    made.set(cudaGraphClone(&clone, inner));
+    made.set(cudaGraphAddChildGraphNode(&child, graph, nullptr, 0, clone));
+    made.set(cudaGraphDestroy(clone));
+    made.set(cudaGraphDestroy(inner));
+"""
+CHANGE = """
+    cudaGraphExecUpdateResultInfo result;
+    made.set(cudaGraphExecUpdate(made.exec, graph, &result));
+    made.set(cudaGraphDestroy(graph));
+"""
+ANEW = "true"
 
 
 # %% graph_replay
