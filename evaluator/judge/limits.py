@@ -71,6 +71,8 @@ DOUBT_ELEMENTS = _limit(4, "elements", "So many always may.")
 MOST_RUNS = _limit(
     128, "runs", "Of the reference, to find values of elements in doubt. One that a tenth of them take is missed once in 700,000."
 )
+MOST_OPERATORS = _limit(1 << 17, "operators", "Called in all these runs: a reference may loop over positions.")
+LEAST_RUNS = _limit(4, "runs", "Of a reference with very many operators.")
 FRUITLESS_TRIES = _limit(256, "elements times runs", "After as many that explain none, no further runs.")
 SUM_UNITS = _limit(0.25, "units", "Terms that are added in turn err as if each were wrong by this, times the square root of their number.")
 UNCERTAIN_ERROR = _limit(0.1, "error", "If a reference errs by more, in as many elements as follow, rounding decides on the output.")

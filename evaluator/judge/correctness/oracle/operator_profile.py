@@ -59,6 +59,8 @@ class OperatorProfile(TorchDispatchMode):
         self.names: set[str] = set()
         self._makes_whole_numbers = False
         """Whether floating-point numbers become whole ones."""
+        self.calls = 0
+        """Number of calls."""
         self.terms = 1
         """Terms of the longest sum behind one element, estimated from operators and sizes."""
 
@@ -78,6 +80,7 @@ class OperatorProfile(TorchDispatchMode):
         """Call the operator and count its terms."""
         output = function(*arguments, **(options or {}))
         packet = function.overloadpacket
+        self.calls += 1
         self.names.add(packet.__name__)
         if isinstance(output, torch.Tensor) and output.dtype in WHOLE and packet.__name__ == "_to_copy":
             self._makes_whole_numbers |= arguments[0].is_floating_point()

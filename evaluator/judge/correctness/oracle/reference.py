@@ -50,6 +50,8 @@ class Oracle:
         """Numbers of the input tensors with the output's rows, if some rows run alone; None before that was tried."""
         self.terms = 1
         """Terms of the longest sum behind an element, as observed in a call."""
+        self.operators = 0
+        """Operators that a call runs, as observed in one."""
         self.asserts = False
         """Whether inputs with other values may break the CUDA context, as observed in a call."""
         self._changes_inputs = False
@@ -83,7 +85,7 @@ class Oracle:
         versions = _versions(inputs)
         observed, answer = profile(lambda: self.expected(inputs))
         self._changes_inputs = _versions(inputs) != versions
-        self.terms, self.asserts = observed.terms, observed.asserts
+        self.operators, self.terms, self.asserts = observed.calls, observed.terms, observed.asserts
         return answer
 
     def expected(self, inputs: Sequence[Any]) -> Any:

@@ -88,7 +88,8 @@ def _all_taken(
     """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
     left = dict(doubts)
     fruitless = 0
-    for _ in range(limits.MOST_RUNS):
+    most_runs = max(limits.MOST_OPERATORS // max(oracle.operators, 1), limits.LEAST_RUNS)
+    for _ in range(min(limits.MOST_RUNS, most_runs)):
         if not left:
             return True
         rows, count = sorted_rows(left, candidate), sum(len(each.positions) for each in left.values())

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
+from evaluator.judge.correctness.compare import Doubts
 from evaluator.judge.correctness.oracle.monte_carlo import possible
+from evaluator.judge.correctness.oracle.rounding import _all_taken
 from tests.judge.correctness.oracle.rounded_problems import Reference
 
 RUNS = 20
@@ -95,3 +98,20 @@ def test_an_operator_without_float64_moves_its_own_result() -> None:
     x = torch.rand(100) + 1
     found = runs(fifth, x)
     assert torch.allclose(found, (x / 5).expand(RUNS, 100), rtol=4e-7) and not torch.equal(found[0], found[1])
+
+
+def test_the_longest_references_are_not_rounded_otherwise_for_ever() -> None:
+    """A reference that loops over positions gets few runs."""
+    runs: list[int] = []
+
+    class Looping:
+        operators = 100_000
+
+        def possible(self, *_: object) -> tuple[list[torch.Tensor], None]:
+            runs.append(1)
+            return [torch.zeros(8, 8)], None
+
+    doubts = Doubts(torch.arange(3), torch.ones(3), torch.full((3,), 0.1), torch.zeros(3), torch.zeros(3))
+    oracle: Any = Looping()
+    assert not _all_taken(oracle, [], [torch.zeros(8, 8)], {0: doubts}, torch.Generator())
+    assert len(runs) == limits.LEAST_RUNS
