@@ -80,18 +80,23 @@ static record_t *record_of_node(const reader_t *reader, void *node) {
     return record_of(kernel->function ? kernel->function : function_of(kernel->library_kernel, 1));
 }
 
+static void add_to(executable_t *executable, graph_node_t node) {
+    graph_node_t *grown = realloc(executable->nodes, (executable->count + 1) * sizeof *grown);
+    if (!grown) return;
+    executable->nodes = grown;
+    executable->nodes[executable->count++] = node;
+}
+
 /* Adds a graph's kernel nodes that have a record, and those of its child graphs. */
 static void walk(const reader_t *reader, void *graph, executable_t *executable) {
     size_t count = 0;
     if (reader->nodes(graph, NULL, &count) != 0 || !count) return;
     void **nodes = calloc(count, sizeof *nodes);
-    graph_node_t *grown = realloc(executable->nodes, (executable->count + count) * sizeof *grown);
-    if (grown) executable->nodes = grown;
-    if (!nodes || !grown || reader->nodes(graph, nodes, &count) != 0) count = 0;
+    if (!nodes || reader->nodes(graph, nodes, &count) != 0) count = 0;
     for (size_t i = 0; i < count; ++i) {
         int type = -1;
         record_t *record = reader->type(nodes[i], &type) == 0 && type == KERNEL_NODE ? record_of_node(reader, nodes[i]) : NULL;
-        if (record) executable->nodes[executable->count++] = (graph_node_t){nodes[i], record};
+        if (record) add_to(executable, (graph_node_t){nodes[i], record});
         void *child = NULL;
         if (type == CHILD_GRAPH && reader->child(nodes[i], &child) == 0) walk(reader, child, executable);
     }

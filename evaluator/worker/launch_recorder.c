@@ -525,6 +525,15 @@ static int get_address_v2(const char *name, void **found, int version, uint64_t 
 /* The function to return for the driver's `found`. CUDA's runtime asks for cuGetProcAddress itself, and then asks that for the others. */
 static void *asked_for(const char *name, void *found, int version) {
     enum { SECOND = 12000, WITH_EDGES = 12030 };
+    static const char *const renamed[][2] = {
+        {"cuGraphAddKernelNode", "cuGraphAddKernelNode_v2"},
+        {"cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2"},
+        {"cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2"},
+        {"cuGraphExecUpdate", "cuGraphExecUpdate_v2"},
+        {"cuGraphInstantiate", "cuGraphInstantiateWithFlags"},
+    };
+    for (size_t i = 0; version >= SECOND && i < sizeof renamed / sizeof *renamed; ++i)
+        if (strcmp(name, renamed[i][0]) == 0) name = renamed[i][1];
     if (strcmp(name, "cuGraphAddNode") == 0 && version >= WITH_EDGES) name = "cuGraphAddNode_v2";
     if (strcmp(name, "cuGetProcAddress") != 0) return seen_instead(name, found);
     return version >= SECOND ? instead(found, &driver_get_address_v2, (void *)get_address_v2)

@@ -21,6 +21,8 @@ int launch_limited(void) {
     kernel_t never = kernel("never", 6), refused = kernel("refused", 0);
     any_t any = {0, {0}, kernel("any", 2)}, other = {5};
     volatile int codes = 0;
+    codes += cudaGraphAddKernelNode(&node, child, NULL, 0, &below);
+    codes += cudaGraphAddChild(&node, graph, child);
     codes += cudaGraphAddKernelNode(&changed, graph, NULL, 0, &one);
 #if RUNTIME >= 13000
     codes += cudaGraphAddNode(&node, graph, NULL, NULL, (size_t)0, &any) + cudaGraphAddNode(&node, graph, NULL, NULL, (size_t)0, &other);
@@ -31,8 +33,6 @@ int launch_limited(void) {
     begin_capture(graph);
     codes += cudaLaunchKernel("captured", (extent_t){7, 1, 1}, (extent_t){32, 1, 1}, NULL, 0, NULL);
     begin_capture(NULL);
-    codes += cudaGraphAddKernelNode(&node, child, NULL, 0, &below);
-    codes += cudaGraphAddChild(&node, graph, child);
     codes += cudaGraphAddKernelNode(&node, calloc(1, 4096), NULL, 0, &never);
     codes += cudaGraphAddKernelNode(&node, child, NULL, 0, &refused);
     codes += cudaGraphInstantiate(&exec, graph, 0);
