@@ -24,16 +24,16 @@ class DeviceLock:
     have the device (`share`), and keeps the second lock while it still computes there. So at most two compute at a time, and a timing is
     always alone.
 
-    Further lock files are places in the queue. A judge with a place prepares for the device, and gets it before judges without a place.
+    Further lock files are places in the queue, which go to judges in the order of their arrival. A judge with a place prepares for the
+    device, and gets it before judges without a place.
     """
 
     def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
         """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called at acquisition and release."""
         self._tell = tell
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
-        self._device, self._second, *self._places = open_all(
-            [f"assay-{name}.lock", f"assay-{name}-alone.lock", *(f"assay-{name}-next-{number}.lock" for number in range(PLACES))]
-        )
+        names = ["", "-alone", "-queue", *(f"-next-{number}" for number in range(PLACES))]
+        self._device, self._second, self._queue, *self._places = open_all([f"assay-{name}{each}.lock" for each in names])
         self._has_device = self._has_second = self._was_held = False
         self._place: int | None = None
 
@@ -42,8 +42,12 @@ class DeviceLock:
         if self.held or self._place is not None:
             return
         with waiting("a place in the queue for the device"):
-            while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
-                time.sleep(POLL_S)
+            fcntl.flock(self._queue, fcntl.LOCK_EX)  # in the order of arrival
+            try:
+                while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
+                    time.sleep(POLL_S)
+            finally:
+                fcntl.flock(self._queue, fcntl.LOCK_UN)
         self._place = place
 
     def acquire(self) -> None:
@@ -120,7 +124,7 @@ class DeviceLock:
                 again()
 
     def close(self) -> None:
-        for descriptor in (self._device, self._second, *self._places):
+        for descriptor in (self._device, self._second, self._queue, *self._places):
             os.close(descriptor)
 
 

@@ -185,6 +185,7 @@ def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {
         "assay-GPU-1_______x_y.lock",
         "assay-GPU-1_______x_y-alone.lock",
+        "assay-GPU-1_______x_y-queue.lock",
         *(f"assay-GPU-1_______x_y-next-{number}.lock" for number in range(PLACES)),
     }
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
