@@ -42,6 +42,8 @@ RUN_BY = {
     "inspect eval": "tests/client/test_environments.py",
     "python -m assay_client.harbor": "tests/client/test_environments.py",
     "harbor run": "tests/client/test_environments.py",
+    "python pipeline.py RUNS": "tests/problem/test_kernelbench_hard.py",
+    "python -m benchmarks.kernelbench_hard": "tests/benchmarks/test_kernelbench_hard.py",
     "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
     "python -m benchmarks.rewards": "tests/benchmarks/test_rewards.py",
     "python -m benchmarks.throughput --part cpu": "tests/benchmarks/test_throughput.py",
@@ -92,7 +94,7 @@ LESS = {
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
 }
 """What is left out, or made smaller, of what takes long, by patterns."""
-NEEDS_GPU = re.compile(r"\bcuda\b|benchmarks\.(hold|l2_flush)|--part (variants|devices|seeds)|assay calibrate")
+NEEDS_GPU = re.compile(r"\bcuda\b|benchmarks\.(hold|l2_flush)|--part (variants|devices|seeds)|assay calibrate|-m gpu")
 SOME_NOT_EVALUATED = re.compile(r"pipeline\.py (submissions|attacks|honest)")
 """Without a third party's package, some are not."""
 WORDS = {
