@@ -104,7 +104,7 @@ static void walk(const reader_t *reader, void *graph, executable_t *executable) 
 }
 
 static executable_t *executable_of(const void *exec) {
-    for (int i = 0; exec && i < EXECUTABLES; ++i)
+    for (unsigned i = 0; exec && i < executables_made && i < EXECUTABLES; ++i)
         if (executables[i].exec == exec) return &executables[i];
     return NULL;
 }

@@ -524,17 +524,18 @@ static int get_address_v2(const char *name, void **found, int version, uint64_t 
 
 /* The function to return for the driver's `found`. CUDA's runtime asks for cuGetProcAddress itself, and then asks that for the others. */
 static void *asked_for(const char *name, void *found, int version) {
-    enum { SECOND = 12000, WITH_EDGES = 12030 };
-    static const char *const renamed[][2] = {
-        {"cuGraphAddKernelNode", "cuGraphAddKernelNode_v2"},
-        {"cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2"},
-        {"cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2"},
-        {"cuGraphExecUpdate", "cuGraphExecUpdate_v2"},
-        {"cuGraphInstantiate", "cuGraphInstantiateWithFlags"},
+    enum { SECOND = 12000 };
+    /* From a version on, a name means another function: that of this symbol. */
+    static const struct { const char *name, *symbol; int since; } renamed[] = {
+        {"cuGraphAddKernelNode", "cuGraphAddKernelNode_v2", 12000},
+        {"cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2", 12000},
+        {"cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2", 12000},
+        {"cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12000},
+        {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12000},
+        {"cuGraphAddNode", "cuGraphAddNode_v2", 12030},
     };
-    for (size_t i = 0; version >= SECOND && i < sizeof renamed / sizeof *renamed; ++i)
-        if (strcmp(name, renamed[i][0]) == 0) name = renamed[i][1];
-    if (strcmp(name, "cuGraphAddNode") == 0 && version >= WITH_EDGES) name = "cuGraphAddNode_v2";
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; ++i)
+        if (strcmp(name, renamed[i].name) == 0 && version >= renamed[i].since) name = renamed[i].symbol;
     if (strcmp(name, "cuGetProcAddress") != 0) return seen_instead(name, found);
     return version >= SECOND ? instead(found, &driver_get_address_v2, (void *)get_address_v2)
                              : instead(found, &driver_get_address, (void *)get_address);
