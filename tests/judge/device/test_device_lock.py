@@ -1,5 +1,6 @@
 """The device's lock, between processes."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.device.device_lock import PLACES, DeviceLock
+from evaluator.judge.device.device_lock import PLACES, DeviceLock, lock_any
 
 HOLDER = """
 import sys, tempfile, time
@@ -144,6 +145,36 @@ def test_a_place_that_is_given_up_is_the_next_ones() -> None:
     assert not waiting.is_alive()
     for lock in (*locks, other):
         lock.close()
+
+
+def test_places_go_in_the_order_of_arrival(folder: Path) -> None:
+    *having, first, second = (DeviceLock("gpu-1") for _ in range(PLACES + 2))
+    for lock in having:
+        lock.take_place()
+    waits = threading.Thread(target=first.take_place, daemon=True)
+    waits.start()
+    with (folder / "assay-gpu-1-queue.lock").open() as queue:
+        while _locks(queue.fileno()):
+            time.sleep(0.01)
+    comes_later = threading.Thread(target=second.take_place, daemon=True)
+    comes_later.start()
+    having[0].release()
+    waits.join(300)
+    comes_later.join(0.2)
+    assert not waits.is_alive() and comes_later.is_alive()
+    first.release()
+    comes_later.join(300)
+    assert not comes_later.is_alive()
+    for lock in (*having, first, second):
+        lock.close()
+
+
+def _locks(descriptor: int) -> bool:
+    """Whether it can be locked; it is not locked afterwards."""
+    locked = lock_any([descriptor]) is not None
+    if locked:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return locked
 
 
 def test_who_has_it_waits_for_nobody() -> None:
