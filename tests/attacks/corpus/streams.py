@@ -44,6 +44,7 @@ def forward(self, x):
 # wants: a rank for PyTorch's work: a CUDA graph, built in C++, writes over the answer before PyTorch does
 # base: graph_in_cpp
 # expect: cuda correct/no_custom_kernel
+# speedup: 1.2
 import torch
 
 
