@@ -84,8 +84,9 @@ def first_order(a: Tensor, right: Tensor) -> Tensor:
     return right - a @ right
 
 
-def kda_by_chunk(model: Any, *inputs: Tensor, size: int, solve: Answer = solved) -> Any:
-    """Chunks of `size` tokens. `solve` gives the x of (1 + a) x = right, with `a` below the diagonal."""
+def kda_by_chunk(model: Any, *inputs: Tensor, size: int, solve: Answer = solved, operand: Answer = Tensor.contiguous) -> Any:
+    """Chunks of `size` tokens. `solve` gives the x of (1 + a) x = right, with `a` below the diagonal. `operand` is applied to what is
+    multiplied beside the inverse."""
     q, k, v, g, beta = (torch.unflatten(each.float(), 1, (-1, size)).movedim(3, 1) for each in inputs)
     q, g = q * model.scale, g.cumsum(3)
     later = torch.ones(size, size, dtype=torch.bool, device=q.device).triu(1)[..., None]
@@ -93,15 +94,21 @@ def kda_by_chunk(model: Any, *inputs: Tensor, size: int, solve: Answer = solved)
     qk, kk = (torch.einsum("bhnck,bhnik,bhncik->bhnci", each, k, decay) for each in (q, k))
     del decay
     changes = solve(kk.tril(-1) * beta[..., None], torch.cat([g.exp() * k, v], -1) * beta[..., None])
-    w, u = changes[..., : k.shape[-1]], changes[..., k.shape[-1] :]
+    w, u = operand(changes[..., : k.shape[-1]]), changes[..., k.shape[-1] :]
     last = g[..., -1:, :]
-    reads, writes, kept = q * g.exp(), k * (last - g).exp(), last.exp().mT
+    reads, writes, qk, kept = operand(q * g.exp()), operand(k * (last - g).exp()), operand(qk), last.exp().mT
     state, rows = q.new_zeros(*q.shape[:2], k.shape[-1], v.shape[-1]), []
     for n in range(q.shape[2]):
-        change = u[:, :, n] - w[:, :, n] @ state
-        rows.append(reads[:, :, n] @ state + qk[:, :, n] @ change)
+        known = operand(state)
+        change = operand(u[:, :, n] - w[:, :, n] @ known)
+        rows.append(reads[:, :, n] @ known + qk[:, :, n] @ change)
         state = state * kept[:, :, n] + writes[:, :, n].mT @ change
     return torch.stack(rows, 2).movedim(1, 3).flatten(1, 2).to(inputs[2].dtype)
+
+
+def in_bfloat16(values: Tensor) -> Tensor:
+    """As tensor cores take them."""
+    return values.bfloat16().float()
 
 
 def paged_scores(model: Any, query: Tensor, kv: Tensor, pages: Tensor, lengths: Tensor, first: int = 0) -> tuple[Tensor, Tensor]:
@@ -194,7 +201,11 @@ def without_small(answer: Answer, least: float) -> Answer:
 
 HONEST: Mapping[str, Mapping[str, Answer]] = {
     "01_fp8_gemm": {"halves": partial(fp8_by_blocks, blocks=2), "blocks": partial(fp8_by_blocks, blocks=32, early=True)},
-    "02_kda_cutlass": {"tokens": kda_by_token, "chunks of 16, solved": partial(kda_by_chunk, size=16)},
+    "02_kda_cutlass": {
+        "tokens": kda_by_token,
+        "chunks of 16, solved": partial(kda_by_chunk, size=16),
+        "operands in bfloat16": partial(kda_by_chunk, size=64, operand=in_bfloat16),
+    },
     "03_paged_attention": {"online": paged_online, "at once": paged_at_once},
     "05_topk_bitonic": {"sorted": topk_sorted, "blocks": topk_by_blocks},
     "06_sonic_moe_swiglu": {"joined": moe_joined, "rows": moe_by_rows},

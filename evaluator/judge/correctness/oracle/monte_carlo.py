@@ -2,8 +2,9 @@
 
 Each operator that rounds gets operands that are moved at random by up to a unit of float32, and its results are moved by up to a unit of
 their own type. Operands and results of long sums are moved by more: by a share of the square root of their terms. So sums, casts, quantised
-values, indices and counts fall where another order of operations would put them. Operators whose results are exact move nothing: a maximum,
-a comparison, a rounding to whole numbers. Operators that order or count values move them too, so that equal values change places.
+values, indices and counts fall where another order of operations would put them. If inputs have 16 bits, the operands of products may have
+no more, since tensor cores round them. Operators whose results are exact move nothing: a maximum, a comparison, a rounding to whole
+numbers. Operators that order or count values move them too, so that equal values change places.
 
 Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic (1997); Denis, de Oliveira Castro, Petit, Verificarlo:
 checking floating point accuracy through Monte Carlo Arithmetic (2016); Higham, Mary: a new
@@ -21,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from evaluator.judge import limits
-from evaluator.judge.correctness.oracle.operator_profile import is_sum, terms_of
+from evaluator.judge.correctness.oracle.operator_profile import is_product, is_sum, terms_of
 from evaluator.judge.correctness.oracle.wide import (
     CASTS,
     MISSING,
@@ -31,6 +32,7 @@ from evaluator.judge.correctness.oracle.wide import (
     is_inexact,
     leaves,
     may_round,
+    narrowest,
     wide,
     widest,
 )
@@ -52,9 +54,10 @@ UNIT = torch.finfo(torch.float32).eps
 class MonteCarlo(TorchDispatchMode):
     """While it is active, operators round at random."""
 
-    def __init__(self, generator: torch.Generator) -> None:
+    def __init__(self, generator: torch.Generator, product_dtype: torch.dtype | None = None) -> None:
+        """product_dtype: a type of 16 bits to which operands of products may be rounded."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = generator
+        self._generator, self._product_dtype = generator, product_dtype
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -72,7 +75,7 @@ class MonteCarlo(TorchDispatchMode):
             dtypes = list(islice(call.dtypes(), len(_tensors(results.made))))
             if not _rounds(call, results, dtypes):
                 return _finished(call, results, dtypes, torch.Tensor.to)
-            moved = self._moved_in_bins if call.name in BINS else self._moved_apart if call.name in ORDERS else self._moved
+            moved = self._moves_of(call)
             units = units_of(call, results)
             results = call.run(lambda value: moved(value, units))
         except torch.OutOfMemoryError:
@@ -82,9 +85,25 @@ class MonteCarlo(TorchDispatchMode):
             dtypes = [value.dtype for value in _tensors(results.made)]
         return _finished(call, results, dtypes, lambda value, dtype: self._rounded(value, dtype, units))
 
+    def _moves_of(self, call: OperatorCall) -> Callable[[Any, float], Any]:
+        """How the operands of a call are moved."""
+        if call.name in BINS:
+            return self._moved_in_bins
+        if call.name in ORDERS:
+            return self._moved_apart
+        return self._moved_in_product if self._product_dtype and is_product(call.function.overloadpacket) else self._moved
+
     def _moved(self, value: Any, units: float) -> Any:
         """An operand in float64, moved by up to so many units of float32, or of its own type if that is finer."""
         return self._by_units(_copied(value), units * min(unit_of(value.dtype), UNIT)) if is_inexact(value) else _copied(value)
+
+    def _moved_in_product(self, value: Any, units: float) -> Any:
+        """An operand of a product. What does not fit into 16 bits is moved by up to half a unit of these."""
+        moved = self._moved(value, units)
+        if self._product_dtype is None or not is_inexact(value) or value.is_complex() or unit_of(value.dtype) > UNIT:
+            return moved
+        fits = value.to(self._product_dtype) == value
+        return torch.where(fits, moved, self._by_units(moved, unit_of(self._product_dtype) / 2))
 
     def _moved_apart(self, value: Any, units: float) -> Any:
         """An operand whose zeros are moved, too."""
@@ -125,7 +144,9 @@ def unit_of(dtype: torch.dtype) -> float:
 
 def possible(model: torch.nn.Module, inputs: Sequence[Any], generator: torch.Generator) -> list[torch.Tensor]:
     """The output's tensors of a model whose operators round at random. `inputs` may be changed as the model changes them."""
-    with _attention_by_steps(), torch.no_grad(), MonteCarlo(generator):
+    given = (tensor.dtype for _, tensor in tensors_of(list(inputs)))
+    product_dtype = narrowest(dtype for dtype in given if dtype in (torch.float16, torch.bfloat16))
+    with _attention_by_steps(), torch.no_grad(), MonteCarlo(generator, product_dtype):
         return [tensor for _, tensor in tensors_of(model(*inputs))]
 
 

@@ -95,9 +95,14 @@ def profile(call: Callable[[], Any]) -> tuple[OperatorProfile, Any]:
     return found, returned
 
 
+def is_product(packet: Any) -> bool:
+    """Whether an operator adds up products of elements."""
+    return packet in flop_registry
+
+
 def is_sum(packet: Any) -> bool:
     """Whether all that an operator does is to add up elements or products of elements."""
-    return packet in flop_registry or packet.__name__ in SUMS
+    return is_product(packet) or packet.__name__ in SUMS
 
 
 def terms_of(packet: Any, arguments: Sequence[Any], options: Mapping[str, Any], output: Any) -> int:

@@ -53,6 +53,18 @@ def test_a_rounded_result_moves_by_up_to_a_unit_of_its_type(dtype: torch.dtype, 
     assert float((found != found[0]).any(0).double().mean()) > 0.3
 
 
+@pytest.mark.parametrize(("dtype", "unit"), [(torch.float32, 2**-23), (torch.float16, 2**-10), (torch.bfloat16, 2**-7)])
+def test_products_may_round_their_operands_to_the_inputs_sixteen_bits(dtype: torch.dtype, unit: float) -> None:
+    """As tensor cores do. Operands that have so few bits stay, and so do all others' operands."""
+    x = (torch.rand(200, 1) + 1).to(dtype)
+    other_operand = torch.tensor([[0.75]])
+    error = (runs(lambda x: (x.float() * 1.1) @ other_operand, x).double() / (x.double() * 1.1 * 0.75) - 1).abs()
+    assert 0.3 * unit < float(error.max()) < 0.5 * unit + 4 * 2**-23
+    for other in (lambda x: x.float() @ other_operand, lambda x: x.float() * 1.1):
+        right = other(x).double()
+        assert float((runs(other, x).double() / right - 1).abs().max()) < 4 * 2**-23
+
+
 def test_values_near_an_edge_fall_to_either_side() -> None:
     x = torch.full((100,), 0.3)
     found = runs(lambda x: torch.floor(x / 0.1).long(), x)
