@@ -86,6 +86,34 @@ def forward(self, x):
     return extension.product(x, self.weight, self.scale)
 
 
+# %% fp8_product_of_the_drawn_range
+# wants: a right answer for numbers as large as the problem draws them, and for no larger ones
+# problem: scaled_fp8_product
+# expect: cpu incorrect/wrong_values
+# base: extension
+CPP = r"""
+#include <torch/types.h>
+
+torch::Tensor product(torch::Tensor x, torch::Tensor weight, torch::Tensor scale) {
+    auto held = x.to(at::kFloat).clamp(-6, 6).to(at::kBFloat16);
+    return (at::matmul(held, weight.to(at::kBFloat16).t()) * scale).to(at::kBFloat16);
+}
+"""
+
+
+extension = load_inline(name="assay_attack_fp8_range", cpp_sources=CPP, functions=["product"])
+
+
+def __init__(self, inner, columns):
+    super().__init__()
+    self.register_buffer("weight", torch.zeros(columns, inner).to(torch.float8_e4m3fn))
+    self.register_buffer("scale", torch.ones(columns))
+
+
+def forward(self, x):
+    return extension.product(x, self.weight, self.scale)
+
+
 # %% int4_by_int8_activations
 # wants: products of integers, by rounding each row's activations to int8
 # problem: w4a16_matmul

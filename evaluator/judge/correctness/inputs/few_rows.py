@@ -18,8 +18,8 @@ import torch
 
 from evaluator.chance import chance
 from evaluator.judge.correctness.inputs.draw import Draw
-from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
-from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
+from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES, computable
+from evaluator.judge.correctness.inputs.input_structure import FLOAT8, InputStructure, Kind, structure_of
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, ROWS, RUNS, Rule
@@ -47,8 +47,8 @@ MOST_KNOWN = 64
 """Outliers of a tensor whose rows are compared in any case."""
 LARGEST_OUTLIER = 256.0
 """Maximum, as a multiple of the row's RMS. Language models have such activations."""
-LARGEST_HALF = 128.0
-"""The largest outlier in float16, whose numbers end at 65504: squares stay below that."""
+LARGEST_IN = {torch.float16: 128.0, torch.float8_e5m2: 128.0, torch.float8_e4m3fn: 256.0}
+"""The largest outlier in types whose numbers end at 65504 and 57344, so that squares stay below that, and at 448."""
 
 
 class FewChanges:
@@ -121,7 +121,8 @@ def with_smaller_rows(draw: Draw, seed: int, structure: InputStructure | None = 
                 continue
             is_changed = True
             for row in drawn.sample(range(len(rows)), min(max(len(rows) // SHARE, 1), MOST_ROWS)):
-                rows[row].mul_(2.0 ** -drawn.uniform(*OCTAVES))
+                with computable(rows[row]) as values:
+                    values.mul_(2.0 ** -drawn.uniform(*OCTAVES))
                 if each is not None:
                     first.add(row // each)
         return is_changed
@@ -140,7 +141,8 @@ def with_changed_runs(draw: Draw, seed: int, structure: InputStructure | None = 
         length = max(1, min(tensor.shape[-1] // RUN_SHARE, LONGEST_RUN))
         for _ in range(RUNS_OF_EACH):
             start = drawn.randrange(max(len(flat) - length, 0) + 1)
-            flat[start : start + length].mul_(-1.0 if flips and kind is Kind.FREE else 0.5)
+            with computable(flat[start : start + length]) as values:
+                values.mul_(-1.0 if flips and kind is Kind.FREE else 0.5)
             each = len(flat) // len(tensor)
             first.update((start // each, (start + length - 1) // each))
         return True
@@ -187,16 +189,17 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[tuple[torc
     count = round(2.0 ** drawn.uniform(0.0, math.log2(max(len(row) // OUTLIER_SHARE, 1))))
     count = max(count, math.ceil(energy * len(row) / LARGEST_OUTLIER**2))
     wide = torch.float64 if row.dtype == torch.float64 else torch.float32
-    size = torch.linalg.vector_norm(row, dtype=wide) * math.sqrt(energy / count)
-    if row.dtype == torch.float16:
-        size = size.clamp_max(LARGEST_HALF / (1 + SPREAD / 2))
+    norm = torch.linalg.vector_norm(row.float() if row.dtype in FLOAT8 else row, dtype=wide)
+    size = norm * math.sqrt(energy / count)
+    if row.dtype in LARGEST_IN:
+        size = size.clamp_max(LARGEST_IN[row.dtype] / (1 + SPREAD / 2))
     start, step = drawn.randrange(len(row)), drawn.randrange(len(row)) | 1
     numbers = torch.arange(count, device=row.device)
     sizes = size * (1 + SPREAD * ((numbers + 0.5) / count - 0.5))
     positions = (start + step * numbers) % len(row)
     known_step = math.ceil(count / MOST_KNOWN)
     values = row[positions]
-    row[positions] = values.sign() * sizes.to(row.dtype)
+    row[positions] = (values.float().sign() * sizes).to(row.dtype)
     return (row, positions, values), [(start + step * number) % len(row) for number in range(count - 1, -1, -known_step)]
 
 

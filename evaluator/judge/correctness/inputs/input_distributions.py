@@ -5,18 +5,31 @@ may break assumptions of the problem's author. They decide only if the problem d
 does not subtract the softmax's maximum, `wide` an accumulator in half precision. Integers are never changed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation
+from evaluator.judge.correctness.inputs.input_structure import FLOAT8, InputStructure, Kind, Relation
 from evaluator.results.distributions import SCALED
 from evaluator.worker.nested import mapped, tensors_of
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""
-CHANGED_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+CHANGED_TYPES = (*FLOAT8, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+@contextmanager
+def computable(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor, to be changed in place; or its values in float32 if PyTorch does not compute in its type. They are rounded afterwards,
+    and what is beyond its largest number becomes that."""
+    if tensor.dtype not in FLOAT8:
+        yield tensor
+        return
+    values, largest = tensor.float(), torch.finfo(tensor.dtype).max
+    yield values
+    tensor.copy_(values.clamp_(-largest, largest))
 
 
 def _random_signs(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -125,7 +138,8 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
         tensor = tensors[number] = tensors[number].contiguous()
         if tie is None or tie.relation is Relation.ORDERED:
             first = number if tie is None else tie.to  # ordered inputs are multiplied by the same numbers
-            change(tensor, torch.Generator(tensor.device).manual_seed(seed + first))
+            with computable(tensor) as values:
+                change(values, torch.Generator(tensor.device).manual_seed(seed + first))
         else:
             tensor.copy_(tensors[tie.to] if tie.relation is Relation.EQUAL else tensors[tie.to].mT)
     given = iter(tensors)

@@ -12,6 +12,8 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.nested import tensors_of
 
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+"""Types of eight bits that may change."""
 DRAWS = 3
 SAMPLE_ELEMENTS = 1 << 20
 """Maximum elements of an input that are examined."""
@@ -98,13 +100,18 @@ class _Sample:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> "_Sample":
-        """The sample of a tensor. Eight-bit numbers are taken as bytes, since PyTorch computes little with them; they are never changed."""
-        tensor = tensor.view(torch.uint8) if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
-        return cls(
-            _first_rows(tensor).clone(),
-            _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor.new_empty(0),
-            tensor.shape,
-        )
+        """The sample of a tensor. Eight-bit numbers are taken as float32, since PyTorch computes little with them. Types that are never
+        changed are taken as bytes."""
+        corner = _first_rows(tensor[..., :SQUARE, :SQUARE]) if tensor.dim() > 1 else tensor.new_empty(0)
+        rows, corner = (_comparable(each) for each in (_first_rows(tensor), corner))
+        return cls(rows, corner, tensor.shape)
+
+
+def _comparable(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of a type that PyTorch compares."""
+    if tensor.dtype in FLOAT8:
+        return tensor.float()
+    return (tensor.view(torch.uint8) if tensor.is_floating_point() and tensor.itemsize == 1 else tensor).clone()
 
 
 def _first_rows(tensor: torch.Tensor) -> torch.Tensor:

@@ -40,6 +40,22 @@ def test_sound_changes_only_multiply(seed: int, rows: int, columns: int, name: s
 
 
 @DRAWS
+@given(SEEDS, SIZES, SIZES, NAMES, st.sampled_from([torch.float8_e4m3fn, torch.float8_e5m2]))
+def test_numbers_of_eight_bits_change_and_stay_within_their_range(seed: int, rows: int, columns: int, name: str, dtype: torch.dtype) -> None:
+    value = (drawn(seed, rows, columns) * 100).clamp(-440, 440).to(dtype)
+    found = one(value, name, seed, Kind.FREE)
+    assert bool(found.float().isfinite().all())
+    if name == "signs":
+        assert torch.equal(found.float().abs(), value.float().abs())
+    if name == "shifted":
+        shifted = (value.float() + 100).clamp_max(torch.finfo(dtype).max)
+        assert torch.equal(found.float(), shifted.to(dtype).float())
+    if name == "scaled":
+        ratio = (found.float() / value.float()).abs()[value.float().abs() > 1]
+        assert not len(ratio) or 0.2 <= float(ratio.min()) <= float(ratio.max()) <= 4.6
+
+
+@DRAWS
 @given(SEEDS, SIZES, SOUND_NAMES)
 def test_symmetric_stays_symmetric_and_positive_definite(seed: int, size: int, name: str) -> None:
     square = drawn(seed, 2, size, size)

@@ -28,6 +28,8 @@ def structure(folder: Path, drawn: str) -> InputStructure:
         "torch.diag(torch.randn(40))",
         "torch.randn(40, 30).half()",
         "torch.randn(40, 30).bfloat16()",
+        "torch.randn(40, 30).to(torch.float8_e4m3fn)",
+        "torch.randn(40, 30).to(torch.float8_e5m2)",
         "torch.rand(2, 2)",
     ],
 )
@@ -59,6 +61,8 @@ def test_plain_inputs_may_change(tmp_path: Path, drawn: str) -> None:
         "nn.functional.normalize(torch.randn(40, 30)).bfloat16()",
         "nn.functional.normalize(torch.randn(900), dim=0)",
         "torch.linalg.qr(torch.randn(30, 30))[0]",
+        "torch.rand(40, 30).to(torch.float8_e8m0fnu)",
+        "torch.randint(-8, 8, (40, 30)).to(torch.float8_e4m3fn)",
     ],
 )
 def test_what_means_something_else_when_multiplied_stays(tmp_path: Path, drawn: str) -> None:

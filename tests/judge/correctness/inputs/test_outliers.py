@@ -9,7 +9,7 @@ import torch
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.few_rows import (
     ENERGY,
-    LARGEST_HALF,
+    LARGEST_IN,
     LARGEST_OUTLIER,
     OUTLIER_SHARE,
     FewChanges,
@@ -17,6 +17,7 @@ from evaluator.judge.correctness.inputs.few_rows import (
     with_outliers,
     without_outliers,
 )
+from evaluator.judge.correctness.inputs.input_distributions import CHANGED_TYPES
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind
 from tests.judge.correctness.plain_problems import plain_case
 
@@ -26,7 +27,7 @@ SHAPES = [(512, 1024), (16, 8, 32, 32), (8192,), (3, 512), (1, 4096), (5, 3)]
 
 def outlying(shape: tuple[int, ...], seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, Draw]:
     """What was drawn, and the same with outliers."""
-    drawn = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+    drawn = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
     changed = with_outliers(Draw(seed, [drawn.clone()]), seed)
     assert changed.is_few and changed.overwritten
     return drawn, changed
@@ -76,18 +77,23 @@ def test_zeros_stay_and_positive_inputs_stay_positive() -> None:
     assert float(positive.min()) > 0 and float(positive.max()) > 2
 
 
-def test_squares_in_half_precision_do_not_overflow() -> None:
+@pytest.mark.parametrize("dtype", LARGEST_IN)
+def test_they_fit_into_narrow_types(dtype: torch.dtype) -> None:
+    """And so do their squares, in half precision."""
     for seed in SEEDS:
-        _, draw = outlying((2, 1 << 18), seed, torch.float16)
-        (changed,) = draw.arguments
-        assert float(changed.abs().max()) <= LARGEST_HALF and bool(changed.square().isfinite().all())
+        _, draw = outlying((2, 1 << 18), seed, dtype)
+        changed = draw.arguments[0].float()
+        assert 8 < float(changed.abs().max()) <= LARGEST_IN[dtype] < torch.finfo(dtype).max
+        assert dtype != torch.float16 or bool(changed.half().square().isfinite().all())
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", CHANGED_TYPES)
 def test_they_can_be_removed(dtype: torch.dtype) -> None:
     for seed in SEEDS:
         drawn, changed = outlying((64, 300), seed, dtype)
-        assert torch.equal(without_outliers(changed).arguments[0], drawn) and not without_outliers(changed).overwritten
+        assert not torch.equal(changed.arguments[0].double(), drawn.double())
+        restored = without_outliers(changed)
+        assert torch.equal(restored.arguments[0].double(), drawn.double()) and not restored.overwritten
 
 
 def test_runs_after_outliers_leave_the_magnitudes() -> None:
