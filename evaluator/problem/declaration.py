@@ -159,7 +159,8 @@ class Declaration(BaseModel):
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
     tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
-    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or a dict from type to factor, with 1 for other types."""
+    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or a dict from an output's type to its factor, with 1 for other
+    types."""
     inputs: Literal["drawn", "any"] = "drawn"
     """`drawn`: an answer must be right for inputs from get_inputs(). `any`: for any inputs of these shapes, so every distribution
     decides."""
@@ -185,11 +186,6 @@ class Declaration(BaseModel):
     def stored(self) -> Mapping[str, Mapping[int, StoredInput]]:
         """Case → inputs that a file of workloads gives, by their positions. `full` has those of the first workload with its sizes."""
         return self._stored
-
-    @property
-    def factor(self) -> float:
-        """The tolerance factor in the declared dtype; without one, in float32, PyTorch's default."""
-        return self.tolerance.get(self.dtype or "float32", 1.0) if isinstance(self.tolerance, dict) else self.tolerance
 
     def shapes(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """All sets of constants: each with its key, its name, and the constants."""

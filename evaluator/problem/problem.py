@@ -146,11 +146,6 @@ class ProblemCase:
     """Arguments that files give, by their positions."""
 
     @property
-    def tolerance(self) -> float:
-        """The problem's factor on the tolerance."""
-        return self.problem.declaration.factor
-
-    @property
     def rows_independent(self) -> bool:
         """Whether row i of every output depends only on row i of every input tensor."""
         return self.problem.declaration.rows_independent

@@ -179,7 +179,8 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         nondeterministic=(
             "The same input gave different outputs, beyond the tolerance.",
             "two calls with one input; a wrong output's inputs again",
-            "Look for a race: shared memory that is read, then written, needs a __syncthreads() between; blocks need atomics.",
+            "Look for a race: shared memory read, then written, needs a __syncthreads() between; blocks need atomics; adding while "
+            "Triton autotunes needs reset_to_zero.",
         ),
         mutated_input=(
             "forward() changed one of its inputs.",

@@ -60,7 +60,8 @@ def test_a_plain_kernelbench_file_works_unchanged(tmp_path: Path) -> None:
     assert case.init_inputs(1) == [5]
     inputs = case.inputs(1, "cpu")
     assert case.model(1)(*inputs).shape == (6, 3)
-    assert (case.dtype, case.dtype_name, case.tolerance, case.rows_independent, case.constants) == (None, None, 1.0, False, {})
+    assert (case.dtype, case.dtype_name, case.rows_independent, case.constants) == (None, None, False, {})
+    assert loaded.declaration.tolerance == 1.0
 
 
 def test_a_declared_case_sets_constants_and_dtype(tmp_path: Path) -> None:
@@ -72,16 +73,9 @@ def test_a_declared_case_sets_constants_and_dtype(tmp_path: Path) -> None:
     assert (more["pair"][0].dtype, more["pair"][1]) == (torch.float16, 0.5)
     assert {parameter.dtype for parameter in small.model(1).parameters()} == {torch.float16}
     assert full.inputs(1, "cpu")[0].shape == (6, 5)
-    assert (small.dtype, small.tolerance, small.rows_independent, small.constants) == (torch.float16, 2.0, True, {"batch_size": 2})
+    assert (small.dtype, small.rows_independent, small.constants) == (torch.float16, True, {"batch_size": 2})
+    assert loaded.declaration.tolerance == 2.0
     assert (small.module.batch_size, full.module.batch_size) == (2, 6)
-
-
-def test_a_tolerance_can_be_for_some_types_alone(tmp_path: Path) -> None:
-    loaded = problem(tmp_path, DECLARED.replace("tolerance=2", 'tolerance={"float16": 3, "float32": 5}'))
-    factors = {name: loaded.in_precision(name).instance("full").tolerance for name in (None, "float32", "bfloat16")}
-    assert factors == {None: 3.0, "float32": 5.0, "bfloat16": 1.0}
-    undeclared = problem(tmp_path, PLAIN + 'ASSAY = {"tolerance": {"float32": 5}}\n')
-    assert undeclared.instance("full").tolerance == 5.0
 
 
 def test_draws_follow_their_seed_alone(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def judge_values(
         arguments = mapped(list(arguments), sample.of)
     for position in range(len(candidate)):
         candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
-    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, rule)
+    rules = Rules(case.rows_independent, case.problem.declaration.tolerance, oracle.terms, rule)
     known = (not rule.is_gross and oracle.known_errors) or [KnownErrors()] * len(candidate)
     compared = [
         (name, tensor.shape, tensor.dtype, rules, errors)
@@ -92,7 +92,7 @@ def uncertain_outputs(case: ProblemCase, oracle: Oracle, arguments: Sequence[Any
     the reference itself may be right by chance. Raises ReferenceFailedError."""
     named = list(tensors_of(oracle.expected(arguments)))
     outputs = otherwise_rounded(oracle, arguments, [tensor for _, tensor in named])
-    rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
+    rules = Rules(case.rows_independent, case.problem.declaration.tolerance, oracle.terms)
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in named]
     if oracle.is_sliced(arguments, outputs):
         for number, part in oracle.wide_pieces(arguments, outputs):
@@ -175,7 +175,7 @@ def is_near_reference(
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
     expected = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
-    rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
+    rules = Rules(case.rows_independent, case.problem.declaration.tolerance, oracle.terms)
     for (name, _), value, right, errors in zip(tensors_of(form), candidate, expected, oracle.known_errors, strict=True):
         if is_exact(value.dtype):
             if not torch.equal(value, right):

@@ -4,7 +4,7 @@ Errors are found chunk by chunk: by PyTorch's operators, or for large outputs on
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import torch
@@ -18,6 +18,7 @@ from evaluator.judge.correctness.tolerance import (
     accepts_zeros,
     allowed_error,
     base_tolerance,
+    factor_in,
     has_row_scale,
     is_exact,
     is_float8,
@@ -26,6 +27,7 @@ from evaluator.judge.correctness.tolerance import (
     is_precision_loss,
     precision,
 )
+from evaluator.problem.declaration import PrecisionName
 from evaluator.results.category import Category
 from evaluator.results.distributions import Rule
 from evaluator.results.evidence import ErrorFigures, WrongElement
@@ -79,8 +81,8 @@ class Rules:
     """Rules for all outputs of a comparison."""
 
     rows_independent: bool = False
-    factor: float = 1.0
-    """The problem's factor on the tolerance."""
+    factor: float | Mapping[PrecisionName, float] = 1.0
+    """The problem's factor on the tolerance, or that of each type; 1 for other types."""
     terms: int = 1
     """Terms of the longest sum behind an element."""
     rule: Rule = Rule.TOLERANCE
@@ -167,7 +169,11 @@ class Comparison:
         """The largest error that is allowed if the reference errs by this much."""
         if is_exact(self._dtype):
             return 0.0
-        return self._rules.factor * allowed_error(self._precision, reference_error, self._rules.terms)
+        return self._factor * allowed_error(self._precision, reference_error, self._rules.terms)
+
+    @property
+    def _factor(self) -> float:
+        return factor_in(self._precision, self._rules.factor)
 
     @property
     def _base(self) -> float:
@@ -209,7 +215,7 @@ class Comparison:
             return Category.NAN_OR_INF
         if self._is_gross or self._fit.factor is not None:
             return Category.WRONG_VALUES
-        if is_exact(self._dtype) or not is_precision_loss(self._max_error, self._rms_error, self._reference_error, self._rules.factor):
+        if is_exact(self._dtype) or not is_precision_loss(self._max_error, self._rms_error, self._reference_error, self._factor):
             return Category.WRONG_VALUES
         return Category.PRECISION_LOSS
 
@@ -228,7 +234,7 @@ class Comparison:
         if is_exact(self._dtype):
             return False
         largest = max(float(self._errors(candidate, oracle, scale).max()) for _, candidate, _, oracle, scale in self._chunks(piece))
-        return largest > max(HOPELESS_ERROR * self._rules.factor, HOPELESS_FACTOR * tolerance)
+        return largest > max(HOPELESS_ERROR * self._factor, HOPELESS_FACTOR * tolerance)
 
     def count_far(self, piece: OutputPiece) -> None:
         """Count the elements of a piece at which the reference errs by more than limits.UNCERTAIN_ERROR."""

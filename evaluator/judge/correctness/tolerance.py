@@ -16,10 +16,12 @@ digits there. A rounding to FP8 is a quantisation: its values are few, and round
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 
 from evaluator.judge import limits
+from evaluator.problem.declaration import PrecisionName
 
 BASE_TOLERANCE = {
     torch.float64: limits.FLOAT64_TOLERANCE,
@@ -56,6 +58,14 @@ def precision(dtype: torch.dtype, rounded_to: torch.dtype | None) -> torch.dtype
         return dtype
     real = dtype.to_real() if dtype.is_complex else dtype
     return max(real, rounded_to, key=lambda each: torch.finfo(each).eps)
+
+
+def factor_in(dtype: torch.dtype, factor: float | Mapping[PrecisionName, float]) -> float:
+    """A problem's factor on the tolerance of this dtype."""
+    if not isinstance(factor, Mapping):
+        return factor
+    real = dtype.to_real() if dtype.is_complex else dtype
+    return next((value for name, value in factor.items() if getattr(torch, name) is real), 1.0)
 
 
 def base_tolerance(dtype: torch.dtype, terms: int = 1) -> float:

@@ -303,7 +303,7 @@ class _Check:
                     offer.comparison.locate(replace(piece, candidate=offer.part(piece)), counts_only=True)
 
     def _comparisons(self, draw: _Answered) -> list[Comparison]:
-        rules = Rules(self._case.rows_independent, self._case.tolerance, self._oracle.terms, draw.rule)
+        rules = Rules(self._case.rows_independent, self._case.problem.declaration.tolerance, self._oracle.terms, draw.rule)
         return [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
 
 

@@ -11,6 +11,7 @@ from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
 from evaluator.judge.correctness.errors.similarity import Similarity
+from evaluator.problem.declaration import PrecisionName
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures
 
@@ -24,7 +25,8 @@ def compared(
     *,
     rows: bool = False,
     pieces: int = 1,
-    factor: float = 1.0,
+    factor: float | dict[PrecisionName, float] = 1.0,
+    rounded_to: torch.dtype | None = None,
 ) -> tuple[Category | None, ErrorFigures]:
     """The category (None where it passed) and the figures; `pieces` splits an output that has row scales."""
     reference = oracle.to(candidate.dtype) if reference is None else reference
@@ -32,11 +34,11 @@ def compared(
     step = max(-(-len(candidate) // pieces), 1) if candidate.dim() else 1
     parts = (
         [
-            OutputPiece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))
+            OutputPiece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)), rounded_to=rounded_to)
             for start in range(0, len(candidate), step)
         ]
         if pieces > 1
-        else [OutputPiece(0, candidate, reference, oracle)]
+        else [OutputPiece(0, candidate, reference, oracle, rounded_to=rounded_to)]
     )
     for part in parts:
         comparison.measure(part)
@@ -45,6 +47,26 @@ def compared(
     for part in parts:
         comparison.locate(part)
     return comparison.category, comparison.figures()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rounded_to", "factors", "expected"),
+    [
+        (torch.bfloat16, None, {"bfloat16": 3.0, "float32": 9.0}, 3.0),
+        (torch.float32, None, {"bfloat16": 3.0, "float32": 9.0}, 9.0),
+        (torch.float32, torch.bfloat16, {"bfloat16": 3.0, "float32": 9.0}, 3.0),
+        (torch.complex64, None, {"float32": 9.0}, 9.0),
+        (torch.float16, None, {"bfloat16": 3.0}, 1.0),
+        (torch.float16, None, 4.0, 4.0),
+    ],
+)
+def test_a_factor_on_the_tolerance_is_of_the_type_that_counts(
+    dtype: torch.dtype, rounded_to: torch.dtype | None, factors: float | dict[PrecisionName, float], expected: float
+) -> None:
+    right = torch.ones(64, dtype=dtype)
+    values = right.to(torch.complex128 if dtype.is_complex else F64)
+    plain, widened = (compared(right, values, factor=factor, rounded_to=rounded_to)[1].tolerance for factor in (1.0, factors))
+    assert widened == pytest.approx(expected * plain) and plain > 0
 
 
 def softmax_like(rows: int = 3, columns: int = 250_000) -> torch.Tensor:

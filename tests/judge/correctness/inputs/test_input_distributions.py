@@ -41,7 +41,9 @@ def test_sound_changes_only_multiply(seed: int, rows: int, columns: int, name: s
 
 @DRAWS
 @given(SEEDS, SIZES, SIZES, NAMES, st.sampled_from([torch.float8_e4m3fn, torch.float8_e5m2]))
-def test_numbers_of_eight_bits_change_and_stay_within_their_range(seed: int, rows: int, columns: int, name: str, dtype: torch.dtype) -> None:
+def test_numbers_of_eight_bits_change_and_stay_within_their_range(
+    seed: int, rows: int, columns: int, name: str, dtype: torch.dtype
+) -> None:
     value = (drawn(seed, rows, columns) * 100).clamp(-440, 440).to(dtype)
     found = one(value, name, seed, Kind.FREE)
     assert bool(found.float().isfinite().all())

@@ -60,7 +60,8 @@ def test_products_may_round_their_operands_to_the_inputs_sixteen_bits(dtype: tor
     other_operand = torch.tensor([[0.75]])
     error = (runs(lambda x: (x.float() * 1.1) @ other_operand, x).double() / (x.double() * 1.1 * 0.75) - 1).abs()
     assert 0.3 * unit < float(error.max()) < 0.5 * unit + 4 * 2**-23
-    for other in (lambda x: x.float() @ other_operand, lambda x: x.float() * 1.1):
+    others: list[Callable[[torch.Tensor], torch.Tensor]] = [lambda x: x.float() @ other_operand, lambda x: x.float() * 1.1]
+    for other in others:
         right = other(x).double()
         assert float((runs(other, x).double() / right - 1).abs().max()) < 4 * 2**-23
 
