@@ -7,11 +7,13 @@ that the file computes from such a number are computed again.
 
 import ast
 import copy
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
@@ -20,6 +22,8 @@ from evaluator.worker.nested import tensors
 
 MAX_SIZES = 16
 """Maximum count of numbers to try in a file."""
+SEARCH_S = 3.0
+"""The thread's CPU time for the search. A recurrent reference takes a minute. What is not found by then stays untested."""
 
 Shapes = list[tuple[int, ...]]
 
@@ -76,9 +80,28 @@ def another_batch(size: int) -> int:
     return size // 2 + 1
 
 
+class _Deadline(TorchDispatchMode):
+    """While it is active, operators raise TimeoutError once the thread has used so much more CPU time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._end = time.thread_time() + seconds
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Spare each judge 3 s, as `OperatorProfile` does."""
+        return False
+
+    def __torch_dispatch__(self, function: Any, _types: Any, arguments: Any = (), options: Any = None) -> Any:
+        """Call the operator in time."""
+        if time.thread_time() > self._end:
+            raise TimeoutError
+        return function(*arguments, **(options or {}))
+
+
 class _Maker:
     def __init__(self, problem: Problem, case: str, searches: bool) -> None:
-        self._problem = problem
+        self._problem, self._deadline = problem, _Deadline(SEARCH_S)
         self._tree = ast.parse(problem.source)
         self._given = dict(problem.instance(case).constants)
         own = self._made("own", {})
@@ -149,12 +172,11 @@ class _Maker:
         items[size.position] = value
         return type(self._namespace[size.name])(items)
 
-    @staticmethod
-    def _run(case: ProblemCase) -> Shapes | None:
-        """Shapes of the inputs if the reference runs on them; nothing is computed."""
+    def _run(self, case: ProblemCase) -> Shapes | None:
+        """Shapes of the inputs if the reference runs on them in time; nothing is computed."""
         try:
-            inputs = case.inputs(0, "meta")
-            with torch.no_grad():
+            with torch.no_grad(), self._deadline:
+                inputs = case.inputs(0, "meta")
                 case.model(0, "meta")(*inputs)
         # If the reference raises anything, these shapes don't fit it.
         except Exception:  # noqa: BLE001

@@ -1,5 +1,6 @@
 """Other shapes of a problem: declared ones, and those made from the numbers in its file."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,19 @@ def test_a_kernelbench_file_has_shapes_made_from_its_numbers(tmp_path: Path) -> 
     assert found["odd"].constants == {"batch_size": 23, "dim": 47} and not found["odd"].declared
     (x,) = found["odd"].case.inputs(1, "cpu")
     assert torch.equal(found["odd"].case.model(1)(x), 3 * x)
+
+
+def test_a_search_ends_after_seconds_and_what_it_found_by_then_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a recurrent reference, step by step."""
+    steps = "y = x\n        for _ in range(100_000 * len(x)):\n            y = y * 1.0\n        return"
+    endless = CODE.replace("return", steps, 1)
+    assert "100_000" in endless
+    monkeypatch.setattr("evaluator.problem.shapes.SEARCH_S", 0.2)
+    start = time.thread_time()
+    assert shapes_of(tmp_path, endless) == {}
+    assert time.thread_time() - start < 5.0  # the file is executed for each number, too
+    monkeypatch.setattr("evaluator.problem.shapes._Maker.shapes", None)
+    assert shapes_of(tmp_path, endless) == {}
 
 
 def test_what_is_computed_from_a_number_follows_and_what_the_reference_refuses_is_left(tmp_path: Path) -> None:
