@@ -132,7 +132,7 @@ def main() -> int:
         default=10_000,
         help="results that the two writers insert in batches, and a tenth one by one (default: %(default)s)",
     )
-    parser.add_argument("--db", metavar="URL", help="a database that is empty, or that an earlier run has built")
+    parser.add_argument("--db", metavar="DB", help="a database that is empty, or that an earlier run has built")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     options = parser.parse_args()
     if options.repetitions < 2:

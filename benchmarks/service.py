@@ -354,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hostile", type=float, default=0.05, help="share of the submissions")
     parser.add_argument("--no-kills", action="store_true")
     parser.add_argument("--soak", type=int, metavar="N", help="submit N that are judged quickly, and kill nothing")
-    parser.add_argument("--db", metavar="URL", help="an empty database (default: SQLite in a temporary folder)")
+    parser.add_argument("--db", metavar="DB", help="an empty database (default: SQLite in a temporary folder)")
     parser.add_argument("--jobs", type=int, metavar="N", help="judges")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)

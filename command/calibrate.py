@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from configuration.options import use_file
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 
 if TYPE_CHECKING:
     from evaluator.results.calibration import Calibration
@@ -81,7 +81,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         description="Measures a device's highest rates, of copies and matrix products.",
     )
     this.add_argument("--device", metavar="DEVICE", default="auto", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database (default: %(default)s)")
+    this.add_argument("--db", metavar="DB", default=DEFAULT_DATABASE, help="database (default: %(default)s)")
     this.add_argument("--json", action="store_true", help="print JSON")
     return this
 

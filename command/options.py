@@ -73,7 +73,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         metavar="TYPE",
         help="precision: fp16, bf16, fp32 or fp64 (default: the problem's)",
     )
-    add("--db", default="sqlite:///assay.db", metavar="URL", help="database (default: %(default)s)")
+    add("--db", default="assay.db", metavar="DB", help="database (default: %(default)s)")
     add("--json", metavar="FILE", help="write a JSON object per evaluation; - is standard output")
     add(
         "--feedback",

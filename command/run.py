@@ -153,10 +153,10 @@ class Session:
 
     def _listed_by(self) -> str:
         """Arguments of `assay list` that list this run's evaluations."""
-        from db import DEFAULT_URL
+        from db import DEFAULT_DATABASE
         from db.address import without_password
 
-        database = [] if self.options.db == DEFAULT_URL else ["--db", without_password(self.options.db)]
+        database = [] if self.options.db == DEFAULT_DATABASE else ["--db", without_password(self.options.db)]
         return shlex.join(["--run", str(self.store.run_id), *database])
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:

@@ -62,7 +62,7 @@ def _one(action: argparse.Action, value: Any, metavar: Any, folder: Path | None)
         raise WrongKindError(f'must be a text: "{value}"')
     text = str(value)
     if folder is not None:
-        text = _placed(text, action.type is Path or "FILE" in (metavar or ""), metavar == "URL", folder)
+        text = _placed(text, action.type is Path or "FILE" in (metavar or ""), metavar == "DB", folder)
     try:
         found = action.type(text) if callable(action.type) else text
     except argparse.ArgumentTypeError as error:
@@ -75,11 +75,10 @@ def _one(action: argparse.Action, value: Any, metavar: Any, folder: Path | None)
 
 
 def _placed(text: str, is_path: bool, is_database: bool, folder: Path) -> str:
-    """A path, or a database URL with a path, relative to `folder`. `-` is standard output."""
-    if is_path and text != "-":
-        return str(folder / os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises for a user without a home
-    if is_database and (match := _SQLITE.fullmatch(text)):
-        return match[1] + str(folder / os.path.expanduser(match[2]))  # noqa: PTH111
+    """A path, or a database's path, relative to `folder`. `-` is standard output."""
+    scheme, path = match.groups() if is_database and (match := _SQLITE.fullmatch(text)) else ("", text)
+    if scheme or (is_path and text != "-") or (is_database and "://" not in text):
+        return scheme + str(folder / os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises for a user without a home
     return text
 
 

@@ -11,7 +11,7 @@ nothing.
 
 from typing import TYPE_CHECKING, Any
 
-DEFAULT_URL = "sqlite:///assay.db"
+DEFAULT_DATABASE = "assay.db"
 """The database in the current folder."""
 
 if TYPE_CHECKING:

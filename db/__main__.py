@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from configuration.options import use_file
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from db.list_options import add_list_options
 from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
 
@@ -186,7 +186,7 @@ def _as_words(options: argparse.Namespace) -> str:
     words = [
         (f"--{name}", without_password(value))
         for name, value in given.items()
-        if value is not None and (name, value) != ("db", DEFAULT_URL)
+        if value is not None and (name, value) != ("db", DEFAULT_DATABASE)
     ]
     return shlex.join(word for pair in words for word in pair)
 
@@ -195,7 +195,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     """The whole command line, and each command's part of it by the command's name."""
     parser = argparse.ArgumentParser(prog=program, description="Queries and maintains a database of evaluations.")
     url_help = "database (default: %(default)s)"
-    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help=url_help)
+    parser.add_argument("--db", metavar="DB", default=DEFAULT_DATABASE, help=url_help)
     commands = parser.add_subparsers(dest="command", required=True)
 
     def command(
@@ -204,7 +204,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
         made = commands.add_parser(name, help=text, description=text)
         made.add_argument("--json", action="store_true", help="print JSON")
         # If omitted, the option before the command holds.
-        made.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=url_help % {"default": DEFAULT_URL})
+        made.add_argument("--db", metavar="DB", default=argparse.SUPPRESS, help=url_help % {"default": DEFAULT_DATABASE})
         made.set_defaults(answer=answer, writes=writes)
         return made
 

@@ -1,6 +1,7 @@
 """The address of a database: a SQLite file or a PostgreSQL server, as a SQLAlchemy URL."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -8,10 +9,10 @@ from typing import Self
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from db import DEFAULT_URL
 from db.error import StoreError
 
 _POSTGRESQL = "postgresql+psycopg"
+_SCHEME = re.compile(r"[A-Za-z+]+:")
 
 
 @dataclass(frozen=True)
@@ -24,19 +25,17 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a URL. Raises StoreError for an invalid one, or a database that can't be used."""
+        """Parse a URL, or the path of a SQLite file. Raises StoreError for an invalid one, or a database that can't be used."""
         try:
-            url = make_url(text)
+            url = make_url(text) if _SCHEME.match(text) else URL.create("sqlite", database=text)
         except ArgumentError as error:
-            raise StoreError(f"{text!r} is not a database URL. Write sqlite:///FILE, for example {DEFAULT_URL}.") from error
+            raise StoreError(f"{text!r} is not a database URL. Write a file's path, or {_POSTGRESQL}://HOST/NAME.") from error
         if url.drivername in ("postgresql", _POSTGRESQL):
             return cls(url.set(drivername=_POSTGRESQL), None)
         if url.get_backend_name() != "sqlite":
-            raise StoreError(f"{url.drivername} databases are not supported. Write sqlite:///FILE or {_POSTGRESQL}://HOST/NAME.")
+            raise StoreError(f"{url.drivername} databases are not supported. Write a file's path, or {_POSTGRESQL}://HOST/NAME.")
         if not url.database or url.database.startswith((":memory:", "file:")):
-            raise StoreError(
-                f"Results must outlive the process, so the database must be a plain file: write sqlite:///FILE, for example {DEFAULT_URL}."
-            )
+            raise StoreError("Results must outlive the process, so the database must be a plain file: write its path, such as assay.db.")
         return cls(url, Path(url.database))
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from db.error import StoreError
 from db.exchange import COLUMNS, FLAG, INTEGER, MOMENT, NUMBER, rows
 from db.list_options import category_of, moment_of, status_of
@@ -25,7 +25,7 @@ _TYPES = {INTEGER: "Int64", NUMBER: "float64", FLAG: "bool", MOMENT: "datetime64
 
 
 def read(
-    url: str = DEFAULT_URL,
+    url: str = DEFAULT_DATABASE,
     *,
     problem: str | None = None,
     author: str | None = None,

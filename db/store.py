@@ -14,7 +14,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from db.address import Address, without_password
 from db.connection import cause, is_outage, make_engine, way_out
 from db.database import Database
@@ -31,7 +31,7 @@ from db.upgrade import HISTORY, History, ensure_current
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import EVALUATOR_VERSION, Result
 
-__all__ = ["DEFAULT_URL", "Entry", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
+__all__ = ["DEFAULT_DATABASE", "Entry", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Store(Database):
         """Number of earlier runs' results imported from spool files when this store was opened."""
 
     @classmethod
-    def open(cls, url: str = DEFAULT_URL, *, read_only: bool = False, history: History = HISTORY) -> Self:
+    def open(cls, url: str = DEFAULT_DATABASE, *, read_only: bool = False, history: History = HISTORY) -> Self:
         """Open the database of a SQLAlchemy URL, and bring its tables up to date.
 
         A missing SQLite file is created, unless `read_only`.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from configuration.options import use_file
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from web.listener import listening
 
 EXIT_USAGE = 2
@@ -71,7 +71,7 @@ def _port(text: str) -> int:
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(prog=program, description="Shows a database of evaluations in a browser.")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database (default: %(default)s)")
+    this.add_argument("--db", metavar="DB", default=DEFAULT_DATABASE, help="database (default: %(default)s)")
     this.add_argument(
         "--host",
         default=LOOPBACK[0],

@@ -180,7 +180,7 @@ def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
         ("double/right.py", {"rerun": 1}, "rerun: must be true or false"),
         ("double/right.py", {"dtype": "fp17"}, "dtype: must be one of"),
         ("double/right.py", {"own_shapes": True, "strict_shapes": True}, "strict_shapes and own_shapes exclude each other"),
-        ("double/right.py", {"db": "here.db"}, "is not a database URL"),
+        ("double/right.py", {"db": "sqlite:here.db"}, "is not a database URL"),
     ],
 )
 def test_what_can_not_be_judged_is_told(what: Any, options: dict[str, Any], told: str) -> None:

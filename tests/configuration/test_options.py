@@ -64,7 +64,7 @@ def test_the_command_line_beats_the_file_and_that_the_default(folder: Path) -> N
     assert (options.timeout, options.device, options.rerun, options.dtype) == (7.0, "cpu", True, "bfloat16")
     assert options.reference == [Path("theirs")]
     assert options.baseline == ("eager", "compile")
-    assert options.jobs is None and options.db == "sqlite:///assay.db"
+    assert options.jobs is None and options.db == "assay.db"
     assert line == f"Options from {folder}/assay.toml: device, rerun, baseline, dtype"
     assert judge()[0].reference == [folder / "mine", Path("/yours")]
 
@@ -104,7 +104,10 @@ def test_relative_paths_are_relative_to_the_file(folder: Path, monkeypatch: pyte
     assert options.db == f"sqlite:///{folder}/data/x.db" and options.json == "-"
     assert options.feedback == ["markdown", f"{folder}/told.md"] and options.reference == [Path("/home/ada/problems")]
     assert of_database("list").db == options.db
-    for url in ("sqlite:////data/x.db", "postgresql+psycopg://me@host/name"):
+    for path in ("data/x.db", "~/x.db"):
+        write(folder, f'db = "{path}"')
+        assert judge()[0].db == {"data/x.db": f"{folder}/data/x.db", "~/x.db": "/home/ada/x.db"}[path]
+    for url in ("sqlite:////data/x.db", "/data/x.db", "postgresql+psycopg://me@host/name"):
         write(folder, f'db = "{url}"')
         assert judge()[0].db == url
 
@@ -181,6 +184,6 @@ def test_the_documented_file_is_taken(folder: Path) -> None:
         "cuda",
         30.0,
         True,
-        f"sqlite:///{folder}/results/assay.db",
+        f"{folder}/results/assay.db",
     )
     assert of_database("list").limit == 50

@@ -260,7 +260,7 @@ CONSTRAINTS = """
     [
         ("postgresql+psycopg://nobody:hush@127.0.0.1:1/name", r"127\.0\.0\.1.*refused.*See that the server runs"),
         ("postgresql://assay@/missing?host={home}", r'database "missing" does not exist.*createdb'),
-        ("mysql://host/name", r"mysql databases are not supported\. Write sqlite:///FILE or postgresql"),
+        ("mysql://host/name", r"mysql databases are not supported\. Write a file's path, or postgresql"),
     ],
 )
 def test_a_server_that_does_not_answer_is_one_line_without_the_password(postgresql: str, url: str, cause: str) -> None:
@@ -292,6 +292,15 @@ def test_a_database_of_something_else_is_refused_and_left_alone(absent: str) -> 
         Store.open(absent)
     assert inspect(engine).get_table_names() == ["mine"]
     engine.dispose()
+
+
+def test_a_database_may_be_named_by_its_files_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Store.open("a b+c.db").close()
+    for name in ("a b+c.db", "sqlite:///a b+c.db", f"{tmp_path}/a b+c.db"):
+        with Store.open(name, read_only=True) as store:
+            assert not store.get(1)
+    assert [path.name for path in tmp_path.iterdir()] == ["a b+c.db"]
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
@@ -328,9 +337,11 @@ def test_an_unwritable_file_is_refused_for_writing_and_good_for_reading() -> Non
             Store.open(url, read_only=True)
 
 
-@pytest.mark.parametrize("url", ["assay.db", "sqlite://", "sqlite:///:memory:", "sqlite:///file:a?mode=memory", "mysql://host/db"])
+@pytest.mark.parametrize(
+    "url", ["sqlite:assay.db", "", ":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///file:a?mode=memory", "mysql://host/db"]
+)
 def test_an_unsuitable_url_is_answered_with_a_suitable_one(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreError, match="sqlite:///"):
+    with pytest.raises(StoreError, match=r"[Ww]rite (its|a file's) path"):
         Store.open(url)
     assert list(tmp_path.iterdir()) == []

@@ -58,7 +58,7 @@ PLACEHOLDERS = {
     "PATH": "leaky_relu/mine.py",
     "FILE": "leaky_relu/mine.py",
     "FILE.png": "plot.png",
-    "--db sqlite:///FILE": "--db sqlite:///large.db",
+    "--db FILE": "--db large.db",
     "--problem NAME": "--problem leaky_relu",
     "new NAME": "new made",
     "runs/NAME": "runs/run",

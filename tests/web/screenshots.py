@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from db.queries.evaluations import Choice
 from db.queries.leaderboard import leaderboard
 from db.queries.runs import runs
@@ -56,7 +56,7 @@ def shots(store: Store) -> Iterator[Shot]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.web.screenshots", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL)
+    parser.add_argument("--db", metavar="DB", default=DEFAULT_DATABASE)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
     with Store.open(options.db, read_only=True) as store, served(store) as address, windows.running() as browser:

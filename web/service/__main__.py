@@ -5,15 +5,15 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 
 if TYPE_CHECKING:
     from db.store import Store
 
 EXIT_USAGE = 2
 NO_DATABASE = (
-    f"{DEFAULT_URL}: there is no such database in this folder. Tokens belong to the database of a service: run this in its folder, or name "
-    "its database by --db. The service makes the database when it starts."
+    f"{DEFAULT_DATABASE}: there is no such database in this folder. Tokens belong to the database of a service: run this in its folder, or "
+    "name its database by --db. The service makes the database when it starts."
 )
 MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[service]'."
 
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     options = this.parse_args(arguments)
     try:
         show("service", options.verbose)
-        if options.command and options.db is None and not Address.parse(DEFAULT_URL).exists:
+        if options.command and options.db is None and not Address.parse(DEFAULT_DATABASE).exists:
             return _refuse(NO_DATABASE)
-        with Store.open(options.db or DEFAULT_URL) as store:
+        with Store.open(options.db or DEFAULT_DATABASE) as store:
             return _token(store, options) if options.command else _serve(store, options)
     except HeaderFolderError as error:
         return _refuse(f"--headers: {error}")

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from db import DEFAULT_URL
+from db import DEFAULT_DATABASE
 from evaluator.log import add_option
 from evaluator.sandbox import Level
 from web.service.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
@@ -17,8 +17,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The service's options, and its commands."""
     this = argparse.ArgumentParser(prog=program, description="Accepts submissions over HTTP, and judges them.")
     add = this.add_argument
-    database = f"database (default: {DEFAULT_URL})"
-    add("--db", metavar="URL", help=database)
+    database = f"database (default: {DEFAULT_DATABASE})"
+    add("--db", metavar="DB", help=database)
     add("--host", default=HOST, help="address (default: %(default)s)")
     add("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="folder of more problem files (repeatable)")
@@ -68,7 +68,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     tokens.add_parser("list", help="show all tokens, without their secrets")
     tokens.add_parser("revoke", help="make a token invalid").add_argument("id", metavar="ID", help="the token's id")
     for command in tokens.choices.values():
-        command.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=database)
+        command.add_argument("--db", metavar="DB", default=argparse.SUPPRESS, help=database)
     add_option(this)
     return this
 
