@@ -1,5 +1,6 @@
 """Connections: their settings, how transactions begin, and what a database error means for the user."""
 
+import re
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -90,7 +91,7 @@ _WAYS_OUT = {
     "readonly": _MAKE_WRITABLE,
     "locked": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
     "lock timeout": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
-    "full": "Free some space on the disk, or name a file elsewhere with --db.",
+    "disk is full": "Free some space on the disk, or name a file elsewhere with --db.",
     "No space left": "Free some space on the server's disk, then run again.",
     "constraint": "The row contradicts itself; this is an error of the program that made it.",
     "does not exist": "Create it (createdb NAME), or name another with --db.",
@@ -103,5 +104,5 @@ _WAYS_OUT = {
 
 def way_out(error: SQLAlchemyError) -> str:
     """One sentence about how to fix it."""
-    words = cause(error)
+    words = re.sub(r'"[^"]*"', '""', cause(error))  # names and paths may hold anything
     return next((way for sign, way in _WAYS_OUT.items() if sign in words), "Name another database with --db.")

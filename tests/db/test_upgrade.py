@@ -260,6 +260,7 @@ CONSTRAINTS = """
     [
         ("postgresql+psycopg://nobody:hush@127.0.0.1:1/name", r"127\.0\.0\.1.*refused.*See that the server runs"),
         ("postgresql://assay@/missing?host={home}", r'database "missing" does not exist.*createdb'),
+        ("postgresql://assay@/locked?host={home}", r'database "locked" does not exist.*createdb'),
         ("mysql://host/name", r"mysql databases are not supported\. Write a file's path, or postgresql"),
     ],
 )

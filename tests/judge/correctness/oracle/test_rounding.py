@@ -29,7 +29,8 @@ def judged(name: str, answer: Callable[..., Any], device: str, draws: int) -> li
         form = form_of(oracle.observe([mapped(value, torch.clone) for value in inputs]))
         with torch.no_grad():
             values = [tensor for _, tensor in tensors_of(answer(model, *inputs))]
-        case: Any = SimpleNamespace(rows_independent=problem.rows_independent, tolerance=1.0)
+        declaration = SimpleNamespace(tolerance=1.0)
+        case: Any = SimpleNamespace(rows_independent=problem.rows_independent, problem=SimpleNamespace(declaration=declaration))
         found.append(judge_values(case, oracle, inputs, values, form))
     return found
 
