@@ -90,6 +90,7 @@ def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_s
     assert "60 s" in ended.remark
 
 
+@cold
 def test_a_tool_that_never_starts_its_child_is_killed(context: JudgeContext, open_folder: Path) -> None:
     ended, found = run(context, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=8.0)
     assert (ended.outcome, len(found)) == ("deadline", 1)

@@ -120,6 +120,7 @@ def get_init_inputs():
 """
 
 
+@pytest.mark.slow(15)
 @pytest.mark.parametrize(("beyond", "category"), [("x.relu()", Category.NO_CUSTOM_KERNEL), ("x * 0 - 7", Category.WRONG_VALUES)])
 def test_an_output_is_not_excused_by_another_one_that_cancels(judge: Judge, beyond: str, category: Category) -> None:
     """Where 100 is added to all inputs, the reference's variance is inaccurate, and what it gives for them otherwise is not."""

@@ -65,7 +65,7 @@ def test_a_kernelbench_file_has_shapes_made_from_its_numbers(tmp_path: Path) -> 
 
 
 def test_a_search_ends_after_seconds_and_what_it_found_by_then_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a recurrent reference, step by step."""
+    """Such as the search over a recurrent reference, step by step."""
     steps = "y = x\n        for _ in range(100_000 * len(x)):\n            y = y * 1.0\n        return"
     endless = CODE.replace("return", steps, 1)
     assert "100_000" in endless

@@ -175,6 +175,7 @@ def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, ca
     assert (tmp_path / "old.py").read_text() == "kept" and len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.slow(15)
 def test_it_runs_as_a_module_from_the_shell() -> None:
     done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0 and "softmax" in done.stdout

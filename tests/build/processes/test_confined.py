@@ -61,6 +61,7 @@ def test_compilers_run_on_the_cores_that_they_are_given(zygote: Zygote, folder: 
     assert (result.code, result.output.split()[-1]) == (0, str(last))
 
 
+@pytest.mark.slow(15)
 def test_deadline_is_kept(runner: Runner, folder: Path) -> None:
     started = time.monotonic()
     result = sh(runner, "echo begun; sleep 60", folder, 5.0)
@@ -115,6 +116,7 @@ def test_a_graph_sees_no_secret_and_writes_nowhere_else(runner: Runner, folder: 
     assert "0xfeedface" not in said.output
 
 
+@pytest.mark.slow(15)
 def test_the_deadline_of_a_graph_leaves_nothing_behind(runner: Runner, folder: Path) -> None:
     mark = f"30.{os.getpid()}"
     quick, slow = graph(runner, folder, "echo done", f"echo begun; setsid sleep {mark} & sleep {mark}", timeout_s=10.0)

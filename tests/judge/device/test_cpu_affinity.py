@@ -145,6 +145,7 @@ def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Jud
     assert sorted(os.sched_getaffinity(0)) == list(ALL), "the judge has its own back"
 
 
+@pytest.mark.slow(15)
 @pytest.mark.skipif(len(ALL) < 2, reason="one core is all there is")
 def test_who_leaves_where_nothing_holds_it_is_found_out(context: JudgeContext) -> None:
     with Zygote.start(modules=(WORKER_MODULE,), level=Level.NONE) as zygote:

@@ -201,6 +201,7 @@ def test_processors_that_others_have_are_counted() -> None:
     assert conditions.is_crowded and not conditions.disturbed
 
 
+@pytest.mark.slow(15)
 @pytest.mark.usefixtures("crowd")
 @pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not say how long a thread waits for a processor")
 def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_not() -> None:

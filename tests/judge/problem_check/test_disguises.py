@@ -54,6 +54,7 @@ def in_sixteen_bits(model: nn.Module, x: torch.Tensor, weight: torch.Tensor, sca
     return answer
 
 
+@pytest.mark.slow(15)
 @pytest.mark.parametrize(("number", "category"), [(0, Category.WRONG_VALUES), (1, Category.PRECISION_LOSS)])
 def test_a_disguise_is_wrong_and_named(number: int, category: Category) -> None:
     model, inputs = CASE.model(1), CASE.inputs(2, CPU)

@@ -40,6 +40,7 @@ def test_what_waits_for_the_queue_is_called_once_when_it_stands(worker: WorkerCl
     assert called_s < 30.0
 
 
+@pytest.mark.slow(15)
 def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: WorkerClient) -> None:
     (called_s,) = ask(worker, 40 * OVERDUE_S, "queued", "burst")
     assert OVERDUE_S <= called_s < 40 * OVERDUE_S

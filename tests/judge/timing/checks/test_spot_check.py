@@ -162,6 +162,7 @@ def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
     assert max(own) < 4e-5
 
 
+@pytest.mark.slow(15)
 @pytest.mark.parametrize(
     ("answer", "value", "category"),
     [
