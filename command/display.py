@@ -14,7 +14,7 @@ from evaluator.results.display.figures import light_text
 from evaluator.results.display.progress import Work, long_work
 from evaluator.results.display.screen import Screen
 from evaluator.results.display.table import Column, Table
-from evaluator.results.display.text import plain_line
+from evaluator.results.display.text import natural, plain_line
 from evaluator.results.evidence import Evidence, TimingSide
 from evaluator.results.result import Result
 
@@ -108,7 +108,7 @@ class Display:
 
         chosen: arguments of `assay list` that list this run's evaluations.
         """
-        rows = sorted(self._rows, key=lambda row: (row[1].submission, row[1].block or 0))
+        rows = sorted(self._rows, key=lambda row: (natural(row[1].submission), row[1].block or 0))
         if rows:
             self._print(Text(""))
             self._screen.console.file.write(self._screen.text(_table([result for _, result in rows])))

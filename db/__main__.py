@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from configuration.options import use_file
 from db import DEFAULT_DATABASE
-from db.list_options import add_list_options
+from db.list_options import LAST, add_list_options, evaluation_of
 from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
     from db.error import StoreError
     from db.output import show
 
-    stored = store.get(options.id)
+    number = store.newest_id if options.id == LAST else options.id
+    stored = None if number is None else store.get(number)
     if stored is None:
         raise StoreError(f"There is no evaluation {options.id} in {store.name}. `assay list` lists ids.")
     told = ""
@@ -221,7 +222,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     add_list_options(listing)
     _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "all facts about one evaluation")
-    show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
+    show.add_argument("id", metavar="ID", type=evaluation_of, help="number of the evaluation, or `last`")
     show.add_argument("--source", action="store_true", help="also print its source")
     show.add_argument("--plot", type=Path, metavar="FILE.png|svg", help="plot its times and the device's clock (needs matplotlib)")
     show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="plot where an output was wrong (needs matplotlib)")

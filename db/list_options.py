@@ -9,6 +9,8 @@ from evaluator.results.nearest import unknown
 
 SHOWN = 20
 """Evaluations that are listed without `--limit`."""
+LAST = "last"
+"""Stands for the number of the newest."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -21,6 +23,13 @@ def add_list_options(command: argparse.ArgumentParser) -> None:
     add("--run", metavar="N", help="only this run: its number, or `last`")
     add("--since", type=_since, metavar="WHEN", help="only since: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
     add("--limit", type=_positive, default=SHOWN, metavar="N", help="at most N (default: %(default)s)")
+
+
+def evaluation_of(text: str) -> int | str:
+    """An evaluation's number, or `last`."""
+    if text != LAST and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `{LAST}`")
+    return text if text == LAST else int(text)
 
 
 def status_of(text: str) -> Status:

@@ -218,6 +218,12 @@ class Store(Database):
             row = connection.execute(ONE, {"number": evaluation_id}).mappings().one_or_none()
             return None if row is None else stored(connection, row)
 
+    @property
+    def newest_id(self) -> int | None:
+        """The id of the evaluation that was stored last; None if there is none."""
+        with self.read() as connection:
+            return connection.execute(select(func.max(EvaluationRow.id))).scalar_one()
+
     def each(self, after: int = 0) -> Iterator[StoredEvaluation]:
         """All evaluations, history included, in the order of storing. Raises StoreError."""
         while True:

@@ -97,6 +97,17 @@ def test_the_summary_fits(width: int, capsys: pytest.CaptureFixture[str], monkey
     assert len(set(rows)) == len(rows)
 
 
+def test_rows_are_in_the_order_of_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    display = Display(to_stderr=False)
+    for number, name in enumerate(["10_add.py", "9_add.py", "add.py", "9_add_2.py"]):
+        display.result(number, result(submission=name))
+    capsys.readouterr()
+    display.summary(0, "assay.db", "--run 1")
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.split()[0:1] and ".py" in line.split()[0]]
+    assert rows[:4] == ["9_add.py", "9_add_2.py", "10_add.py", "add.py"]
+
+
 def test_each_result_is_a_line_with_its_message_as_it_comes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     full_run()

@@ -202,6 +202,12 @@ def test_show_times_and_speedup_of_a_correct_result(store: Store, url: str) -> N
         assert "25.0 % (12.5 %)" in output("--db", url, *words)
 
 
+def test_show_last_is_the_newest(store: Store, url: str) -> None:
+    for name in ("first.py", "second.py"):
+        store.save(result(submission=name), SOURCE)
+    assert "second.py" in output("--db", url, "show", "last") and "second.py" not in output("--db", url, "show", "1")
+
+
 def test_show_json_is_the_result(store: Store, url: str) -> None:
     saved = result(evidence=full_evidence())
     number = store.save(saved, SOURCE)
@@ -258,7 +264,10 @@ def test_what_is_missing_is_one_line_and_not_made(store: Store, url: str, tmp_pa
         assert "There is no database" in refused("--db", f"sqlite:///{tmp_path}/none.db", *command)
     told = refused("--db", f"sqlite:///{tmp_path}/\x1b[2J.db", "leaderboard")
     assert "\\x1b[2J.db" in told and "\x1b" not in told, "an error message is neutral too"
-    assert "no evaluation 12" in refused("--db", url, "show", "12")
+    for absent in ("12", "last"):
+        assert f"no evaluation {absent}" in refused("--db", url, "show", absent)
+    with pytest.raises(SystemExit, match="2"):
+        run("--db", url, "show", "newest")
     assert set(tmp_path.iterdir()) == before
     for command in (["leaderboard"], ["leaderboard", "--overall"], ["failures"], ["list"]):
         assert output("--db", url, *command).count("\n") == 1, "an empty database"

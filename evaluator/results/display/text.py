@@ -26,6 +26,11 @@ def plain_line(text: str) -> str:
     return plain_block(text).replace("\n", "\\n").replace("\t", " ")
 
 
+def natural(text: str) -> list[int | str]:
+    """A key that sorts texts as people do: `10_add` after `9_add`."""
+    return [int(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+)", text))]
+
+
 def cell(value: object) -> Text:
     """A value for a table, on one line and cut at `MAX_CELL_CHARACTERS`; empty for None."""
     text = "" if value is None else str(value)
