@@ -11,6 +11,8 @@ from evaluator.results.nearest import unknown
 
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/].*)")
 """A database URL with a relative path."""
+NO_PATH = re.compile(r"\w[\w+.-]*://|sqlite:|:memory:")
+"""How a database begins that is no file's path."""
 _SWITCHES = (argparse._StoreTrueAction, argparse.BooleanOptionalAction)
 _TAKEN = (argparse._StoreAction, argparse._AppendAction, *_SWITCHES)
 """Actions that take a value. Others print something and end."""
@@ -77,7 +79,7 @@ def _one(action: argparse.Action, value: Any, metavar: Any, folder: Path | None)
 def _placed(text: str, is_path: bool, is_database: bool, folder: Path) -> str:
     """A path, or a database's path, relative to `folder`. `-` is standard output."""
     scheme, path = match.groups() if is_database and (match := _SQLITE.fullmatch(text)) else ("", text)
-    if scheme or (is_path and text != "-") or (is_database and "://" not in text):
+    if scheme or (is_path and text != "-") or (is_database and not NO_PATH.match(text)):
         return scheme + str(folder / os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises for a user without a home
     return text
 

@@ -1,7 +1,6 @@
 """The address of a database: a SQLite file or a PostgreSQL server, as a SQLAlchemy URL."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -9,10 +8,10 @@ from typing import Self
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from configuration.values import NO_PATH
 from db.error import StoreError
 
 _POSTGRESQL = "postgresql+psycopg"
-_SCHEME = re.compile(r"[A-Za-z+]+:")
 
 
 @dataclass(frozen=True)
@@ -24,10 +23,11 @@ class Address:
     """The file of a SQLite database; None for a server."""
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str | os.PathLike[str]) -> Self:
         """Parse a URL, or the path of a SQLite file. Raises StoreError for an invalid one, or a database that can't be used."""
+        text = os.fspath(text)
         try:
-            url = make_url(text) if _SCHEME.match(text) else URL.create("sqlite", database=text)
+            url = make_url(text) if NO_PATH.match(text) else URL.create("sqlite", database=text)
         except ArgumentError as error:
             raise StoreError(f"{text!r} is not a database URL. Write a file's path, or {_POSTGRESQL}://HOST/NAME.") from error
         if url.drivername in ("postgresql", _POSTGRESQL):

@@ -159,8 +159,8 @@ class Declaration(BaseModel):
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
     tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
-    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or a dict from an output's type to its factor, with 1 for other
-    types."""
+    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or a dict from the type whose tolerance counts to its factor,
+    with 1 for other types."""
     inputs: Literal["drawn", "any"] = "drawn"
     """`drawn`: an answer must be right for inputs from get_inputs(). `any`: for any inputs of these shapes, so every distribution
     decides."""

@@ -23,7 +23,8 @@ from evaluator.worker.nested import tensors
 MAX_SIZES = 16
 """Maximum count of numbers to try in a file."""
 SEARCH_S = 3.0
-"""The thread's CPU time for the search. A recurrent reference takes a minute. What is not found by then stays untested."""
+"""The thread's CPU time for the reference's own shapes, and again for the search. A recurrent reference takes minutes. What is not found by
+then stays untested."""
 
 Shapes = list[tuple[int, ...]]
 
@@ -106,17 +107,18 @@ class _Maker:
         self._given = dict(problem.instance(case).constants)
         own = self._made("own", {})
         self._own_shapes = self._run(own) if own and searches else None
+        self._deadline = _Deadline(SEARCH_S)
         self._namespace = {} if own is None else dict(vars(own.module))
         self._values = _sizes(self._tree, self._namespace)
 
     def shapes(self) -> Iterator[Shape]:
         if self._own_shapes is None:
             return  # a reference that does not run on the meta device is not tried
-        leading = [size for size in self._values if self._decides_batch(size)]
+        leading = next(([size] for size in self._values if self._decides_batch(size)), [])
         wishes: tuple[tuple[str, Callable[[int], int], list[_Size]], ...] = (
+            ("batch", another_batch, leading),
             ("odd", odd, list(self._values)),
             ("three-quarters", three_quarters, list(self._values)),
-            ("batch", another_batch, leading[:1]),
         )
         seen = [self._own_shapes]
         for name, change, sizes in wishes:

@@ -304,6 +304,13 @@ def test_a_database_may_be_named_by_its_files_path(tmp_path: Path, monkeypatch: 
     assert [path.name for path in tmp_path.iterdir()] == ["a b+c.db"]
 
 
+def test_no_password_is_told_whatever_the_driver() -> None:
+    for driver in ("postgresql", "postgresql+psycopg", "postgresql+psycopg2", "postgresql+pg8000"):
+        with pytest.raises(StoreError) as told:
+            Store.open(f"{driver}://me:hush@127.0.0.1:1/name")
+        assert "hush" not in str(told.value)
+
+
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "diary.db").write_text("A diary, not a database. " * 100)
     for place, told in (
@@ -339,7 +346,17 @@ def test_an_unwritable_file_is_refused_for_writing_and_good_for_reading() -> Non
 
 
 @pytest.mark.parametrize(
-    "url", ["sqlite:assay.db", "", ":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///file:a?mode=memory", "mysql://host/db"]
+    "url",
+    [
+        "sqlite:assay.db",
+        "",
+        ":memory:",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///file:a?mode=memory",
+        "mysql://host/db",
+        "postgresql+pg8000://me:hush@host/db",
+    ],
 )
 def test_an_unsuitable_url_is_answered_with_a_suitable_one(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -47,8 +47,8 @@ MOST_KNOWN = 64
 """Outliers of a tensor whose rows are compared in any case."""
 LARGEST_OUTLIER = 256.0
 """Maximum, as a multiple of the row's RMS. Language models have such activations."""
-LARGEST_IN = {torch.float16: 128.0, torch.float8_e5m2: 128.0, torch.float8_e4m3fn: 256.0}
-"""The largest outlier in types whose numbers end at 65504 and 57344, so that squares stay below that, and at 448."""
+LARGEST_IN = {torch.float16: 128.0, **{dtype: torch.finfo(dtype).max for dtype in FLOAT8}}
+"""The largest outlier in narrow types. Numbers of float16 end at 65504, and squares stay below that."""
 
 
 class FewChanges:
@@ -198,9 +198,10 @@ def _write_outliers(row: torch.Tensor, drawn: random.Random) -> tuple[tuple[torc
     sizes = size * (1 + SPREAD * ((numbers + 0.5) / count - 0.5))
     positions = (start + step * numbers) % len(row)
     known_step = math.ceil(count / MOST_KNOWN)
-    values = row[positions]
-    row[positions] = (values.float().sign() * sizes).to(row.dtype)
-    return (row, positions, values), [(start + step * number) % len(row) for number in range(count - 1, -1, -known_step)]
+    held = row.view(torch.uint8) if row.dtype in FLOAT8 else row  # PyTorch 2.9 does not index the former on a CPU
+    values = held[positions]
+    held[positions] = (values.view(row.dtype).float().sign() * sizes).to(row.dtype).view(held.dtype)
+    return (held, positions, values), [(start + step * number) % len(row) for number in range(count - 1, -1, -known_step)]
 
 
 def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:

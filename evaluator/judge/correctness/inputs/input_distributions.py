@@ -141,7 +141,8 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
             with computable(tensor) as values:
                 change(values, torch.Generator(tensor.device).manual_seed(seed + first))
         else:
-            tensor.copy_(tensors[tie.to] if tie.relation is Relation.EQUAL else tensors[tie.to].mT)
+            with computable(tensor) as values:
+                values.copy_(tensors[tie.to] if tie.relation is Relation.EQUAL else tensors[tie.to].mT)
     given = iter(tensors)
     return [mapped(value, lambda _: next(given)) for value in arguments]
 

@@ -22,7 +22,7 @@ SQUARE = 512
 MAX_LEVELS = 16
 """An input with at most this many different values holds marks, such as a mask or targets."""
 CLOSE = 1e-3
-"""Sums and norms in float32 count as one up to this difference; in narrower types up to eight roundings."""
+"""Sums and norms in float32 count as one up to this difference; in half precision up to eight roundings, in eight bits up to one."""
 MIN_LINE = 2
 """Minimum elements of a line for its sum, norm or order to mean something."""
 MIN_SORTED = 8
@@ -97,6 +97,8 @@ class _Sample:
     corner: torch.Tensor
     """The first rows and columns of its matrices."""
     shape: torch.Size
+    close: float
+    """How near to one its sums and norms are if it was normalized."""
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> "_Sample":
@@ -104,7 +106,9 @@ class _Sample:
         changed are taken as bytes."""
         corner = _first_rows(tensor[..., :SQUARE, :SQUARE]) if tensor.dim() > 1 else tensor.new_empty(0)
         rows, corner = (_comparable(each) for each in (_first_rows(tensor), corner))
-        return cls(rows, corner, tensor.shape)
+        roundings = 0.5 if tensor.dtype in FLOAT8 else 8.0
+        close = max(CLOSE, roundings * torch.finfo(tensor.dtype).eps) if tensor.is_floating_point() else 0.0
+        return cls(rows, corner, tensor.shape, close)
 
 
 def _comparable(tensor: torch.Tensor) -> torch.Tensor:
@@ -153,8 +157,9 @@ def _kind(samples: Sequence[_Sample], *, is_made_positive: bool) -> Kind:
     wide = [sample.rows.double() for sample in samples]
     if any(_holds_marks(sample) for sample in wide):
         return Kind.FIXED
-    close = max(CLOSE, 8 * torch.finfo(first.dtype).eps)
-    if all(_is_normalized(values, close, is_whole=values.shape == sample.shape) for values, sample in zip(wide, samples, strict=True)):
+    if all(
+        _is_normalized(values, sample.close, is_whole=values.shape == sample.shape) for values, sample in zip(wide, samples, strict=True)
+    ):
         return Kind.FIXED
     if all(_is_symmetric(sample) for sample in samples):
         return Kind.SYMMETRIC

@@ -2,9 +2,9 @@
 
 Each operator that rounds gets operands that are moved at random by up to a unit of float32, and its results are moved by up to a unit of
 their own type. Operands and results of long sums are moved by more: by a share of the square root of their terms. So sums, casts, quantised
-values, indices and counts fall where another order of operations would put them. If inputs have 16 bits, the operands of products may have
-no more, since tensor cores round them. Operators whose results are exact move nothing: a maximum, a comparison, a rounding to whole
-numbers. Operators that order or count values move them too, so that equal values change places.
+values, indices and counts fall where another order of operations would put them. If inputs and outputs have 16 bits, the operands of
+products may have no more, since tensor cores round them. Operators whose results are exact move nothing: a maximum, a comparison, a
+rounding to whole numbers. Operators that order or count values move them too, so that equal values change places.
 
 Parker, Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic (1997); Denis, de Oliveira Castro, Petit, Verificarlo:
 checking floating point accuracy through Monte Carlo Arithmetic (2016); Higham, Mary: a new
@@ -47,6 +47,8 @@ LEAST = 1e-300
 BINS = ("histc", "bucketize", "searchsorted")
 """Operators that put values into bins. Others may subtract the first edge before they find the bin, which rounds by a unit of the largest
 value."""
+ADDENDS = {"addmm": 0, "baddbmm": 0, "convolution": 2, "_convolution": 2}
+"""Products with an argument that is added, not multiplied: its number."""
 UNIT = torch.finfo(torch.float32).eps
 """Relative size of a unit of float32, in which honest answers add up."""
 
@@ -91,7 +93,11 @@ class MonteCarlo(TorchDispatchMode):
             return self._moved_in_bins
         if call.name in ORDERS:
             return self._moved_apart
-        return self._moved_in_product if self._product_dtype and is_product(call.function.overloadpacket) else self._moved
+        if self._product_dtype is None or not is_product(call.function.overloadpacket):
+            return self._moved
+        added = ADDENDS.get(call.name)
+        operands = {id(value) for number, value in enumerate(call.arguments) if number != added}
+        return lambda value, units: (self._moved_in_product if id(value) in operands else self._moved)(value, units)
 
     def _moved(self, value: Any, units: float) -> Any:
         """An operand in float64, moved by up to so many units of float32, or of its own type if that is finer."""
@@ -142,10 +148,17 @@ def unit_of(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).eps
 
 
-def possible(model: torch.nn.Module, inputs: Sequence[Any], generator: torch.Generator) -> list[torch.Tensor]:
+def product_dtype_of(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> torch.dtype | None:
+    """The type of 16 bits to which operands of products may be rounded: that of inputs, if no output has more."""
+    if any(may_round(output.dtype) and unit_of(output.dtype) <= UNIT for output in outputs):
+        return None
+    return narrowest(tensor.dtype for _, tensor in tensors_of(list(inputs)) if tensor.dtype in (torch.float16, torch.bfloat16))
+
+
+def possible(
+    model: torch.nn.Module, inputs: Sequence[Any], generator: torch.Generator, product_dtype: torch.dtype | None = None
+) -> list[torch.Tensor]:
     """The output's tensors of a model whose operators round at random. `inputs` may be changed as the model changes them."""
-    given = (tensor.dtype for _, tensor in tensors_of(list(inputs)))
-    product_dtype = narrowest(dtype for dtype in given if dtype in (torch.float16, torch.bfloat16))
     with _attention_by_steps(), torch.no_grad(), MonteCarlo(generator, product_dtype):
         return [tensor for _, tensor in tensors_of(model(*inputs))]
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import KnownErrors, OutputPiece
-from evaluator.judge.correctness.oracle.monte_carlo import possible
+from evaluator.judge.correctness.oracle.monte_carlo import possible, product_dtype_of
 from evaluator.judge.correctness.oracle.operator_profile import profile
 from evaluator.judge.correctness.oracle.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.oracle.wide import MISSING, WideModel, WideOutput, narrowest, wide
@@ -132,11 +132,11 @@ class Oracle:
         """Output tensors that the reference could give if its operators rounded otherwise: of these rows alone, and these rows, if they
         can be computed alone; else of all, and None. Raises ReferenceFailedError."""
         try:
-            carriers = self._carriers_of(inputs, outputs)
+            carriers, narrow = self._carriers_of(inputs, outputs), product_dtype_of(inputs, outputs)
             if carriers == frozenset():
-                return possible(self._model, [mapped(value, torch.clone) for value in inputs], generator), None
+                return possible(self._model, [mapped(value, torch.clone) for value in inputs], generator, narrow), None
             step = max(CHUNK_ELEMENTS * len(outputs[0]) // _elements(inputs, outputs), 1)
-            parts = [possible(self._model, sliced_inputs(inputs, some, carriers), generator) for some in torch.split(rows, step)]
+            parts = [possible(self._model, sliced_inputs(inputs, some, carriers), generator, narrow) for some in torch.split(rows, step)]
         except torch.OutOfMemoryError:
             raise
         except Exception as error:

@@ -63,6 +63,8 @@ def test_plain_inputs_may_change(tmp_path: Path, drawn: str) -> None:
         "torch.linalg.qr(torch.randn(30, 30))[0]",
         "torch.rand(40, 30).to(torch.float8_e8m0fnu)",
         "torch.randint(-8, 8, (40, 30)).to(torch.float8_e4m3fn)",
+        "torch.rand(40, 30).softmax(-1).to(torch.float8_e4m3fn)",
+        "nn.functional.normalize(torch.randn(40, 30)).to(torch.float8_e5m2)",
     ],
 )
 def test_what_means_something_else_when_multiplied_stays(tmp_path: Path, drawn: str) -> None:

@@ -8,18 +8,18 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness.compare import Doubts
-from evaluator.judge.correctness.oracle.monte_carlo import possible
+from evaluator.judge.correctness.oracle.monte_carlo import possible, product_dtype_of
 from evaluator.judge.correctness.oracle.rounding import _all_taken
 from tests.judge.correctness.oracle.rounded_problems import Reference
 
 RUNS = 20
 
 
-def runs(function: Callable[..., Any], *inputs: torch.Tensor, count: int = RUNS) -> torch.Tensor:
+def runs(function: Callable[..., Any], *inputs: torch.Tensor, count: int = RUNS, narrow: torch.dtype | None = None) -> torch.Tensor:
     """The first output of so many runs."""
     generator = torch.Generator().manual_seed(0)
     model = Reference(lambda _, *given: function(*given), {})
-    return torch.stack([possible(model, [value.clone() for value in inputs], generator)[0] for _ in range(count)])
+    return torch.stack([possible(model, [value.clone() for value in inputs], generator, narrow)[0] for _ in range(count)])
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,28 @@ def test_a_rounded_result_moves_by_up_to_a_unit_of_its_type(dtype: torch.dtype, 
 
 @pytest.mark.parametrize(("dtype", "unit"), [(torch.float32, 2**-23), (torch.float16, 2**-10), (torch.bfloat16, 2**-7)])
 def test_products_may_round_their_operands_to_the_inputs_sixteen_bits(dtype: torch.dtype, unit: float) -> None:
-    """As tensor cores do. Operands that have so few bits stay, and so do all others' operands."""
+    """As tensor cores do. Operands that have so few bits stay, and so do addends and all others' operands."""
+    narrow = None if dtype is torch.float32 else dtype
     x = (torch.rand(200, 1) + 1).to(dtype)
     other_operand = torch.tensor([[0.75]])
-    error = (runs(lambda x: (x.float() * 1.1) @ other_operand, x).double() / (x.double() * 1.1 * 0.75) - 1).abs()
+    error = (runs(lambda x: (x.float() * 1.1) @ other_operand, x, narrow=narrow).double() / (x.double() * 1.1 * 0.75) - 1).abs()
     assert 0.3 * unit < float(error.max()) < 0.5 * unit + 4 * 2**-23
-    others: list[Callable[[torch.Tensor], torch.Tensor]] = [lambda x: x.float() @ other_operand, lambda x: x.float() * 1.1]
+    others: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        lambda x: x.float() @ other_operand,
+        lambda x: x.float() * 1.1,
+        lambda x: torch.addmm(x.float() * 1.1, torch.ones(200, 1), other_operand),
+        lambda x: torch.conv1d(torch.ones(1, 1, 8), torch.ones(200, 1, 1), x.float()[:, 0] * 1.1),
+    ]
     for other in others:
         right = other(x).double()
-        assert float((runs(other, x).double() / right - 1).abs().max()) < 4 * 2**-23
+        assert float((runs(other, x, narrow=narrow).double() / right - 1).abs().max()) < 4 * 2**-23
+
+
+def test_operands_keep_their_digits_where_an_input_or_an_output_shows_that_they_count() -> None:
+    wide, narrow, whole = torch.ones(3), torch.ones(3).bfloat16(), torch.ones(3).int()
+    assert product_dtype_of([wide, {"x": narrow}], [narrow, whole]) is torch.bfloat16
+    assert product_dtype_of([narrow.half(), narrow], [narrow]) is torch.bfloat16
+    assert product_dtype_of([wide, whole], [narrow]) is product_dtype_of([narrow], [narrow, wide]) is None
 
 
 def test_values_near_an_edge_fall_to_either_side() -> None:
