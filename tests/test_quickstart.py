@@ -20,7 +20,7 @@ ELSEWHERE = {
     "make demo",
     "git clone https://github.com/ScalingIntelligence/KernelBench",
     ".venv/bin/pip install -c constraints.txt -e '.[web]'",
-    ".venv/bin/assay serve --db sqlite:///mine.db",
+    ".venv/bin/assay serve --db mine.db",
 }
 """Commands that need the network, or do not end."""
 PROBLEM = """\
@@ -82,13 +82,13 @@ def test_every_command_works(tmp_path: Path) -> None:
             )
             assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
             said[command] = ended.stdout
-    assert "no-model" in said[".venv/bin/assay leaderboard --db sqlite:///small.db"]
+    assert "no-model" in said[".venv/bin/assay leaderboard --db small.db"]
     assert "batch_size = 64\ndim = 4096\n" in (tmp_path / "small/25_Swish.py").read_text(encoding="utf-8")
     for judged in (command for command in said if " judge " in command):
         assert "2 evaluated: 2 correct" in said[judged]
     for leaderboard in (
-        ".venv/bin/assay leaderboard --db sqlite:///mine.db",
-        ".venv/bin/assay leaderboard --overall --db sqlite:///mine.db",
+        ".venv/bin/assay leaderboard --db mine.db",
+        ".venv/bin/assay leaderboard --overall --db mine.db",
     ):
         assert "my-model" in said[leaderboard]
     assert "25_Swish" in (tmp_path / "leaderboard.html").read_text(encoding="utf-8")
