@@ -6,8 +6,8 @@ or start of CUDA. Without a timing there are only rounds.
 """
 
 import logging
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,25 +47,58 @@ class _Judged:
 class CaseTimings:
     """Rounds and timings in all cases of one task, by its session's attempt."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, candidate: WorkerClient) -> None:
         self._session, self._attempt = session, session.attempt
         self._task, self._worker_set, self._evidence_builder = session.task, session.worker_set, session.evidence_builder
         self._memory, self._launcher = self._worker_set.memory, self._worker_set.launcher
+        self.candidate = candidate
+        """The candidate's worker: another one after it ended in a workload that may be unsolved."""
         shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.is_left_out}
         self._shown = shown if self._attempt.outliers else shown - {OUTLIERS} | {RUNS}
         """Distributions for which the rounds had a right answer."""
+        self._first = self._evidence_builder.evidence.timing if self._attempt.only_contested else None
+        """The timing of which only contested workloads are timed again."""
+        self._judged: list[_Judged] = []
+        """Workloads whose rounds were passed."""
         self._timed: list[tuple[_Judged, TimingRun]] = []
         self._unsolved: dict[str, WorkloadEvidence] = {}
+        self._may_fail = self._task.problem.declaration.failed_workload == "unsolved"
 
-    def pass_rounds(self, candidate: WorkerClient) -> bool:
-        """Check the submission in each other workload, and don't time it. Returns whether it is right. Raises as Rounds.run does."""
-        if self._in_each(candidate) is None:
-            return False
-        self._evidence_builder.note(unsolved=tuple(self._unsolved))
+    def pass_rounds(self) -> bool:
+        """Run the rounds of each workload besides the first. Returns whether the submission may go on. Raises as Rounds.run does."""
+        only = self._first.contested_workloads if self._first is not None else ()
+        cases = [case for case in self._task.workloads[1:] if not only or case.name in only]
+        for number, case in enumerate(cases, 2):
+            self._task.report(f"workload {number} of {len(cases) + 1}")
+            with self._workload(case):
+                judged = self._rounds_in(case)
+                last = judged.rounds[-1]
+                if last.passed:
+                    self._judged.append(judged)
+                elif self._may_fail:
+                    self._unsolved[case.name] = self._evidence(case, right=False, message=last.message)
+                else:
+                    self._evidence_builder.rounds.append(last)
+                    return False
+        self._evidence_builder.note(workload="", unsolved=tuple(self._unsolved))
         return True
 
-    def run(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence | None:
-        """Time the candidate, and note the states of the device meanwhile. None if it is wrong in a workload: the evidence has the round.
+    @contextmanager
+    def _workload(self, case: ProblemCase) -> Iterator[None]:
+        """Note what the body of `with` is about. If the candidate fails there, and a workload may be unsolved, another worker goes on."""
+        self._evidence_builder.note(workload=case.name)
+        try:
+            yield
+        except WorkerError:
+            if not self._may_fail or self.candidate.broke_out or not self.candidate.failure:
+                raise
+            self._unsolved[case.name] = self._evidence(case, right=False, message=self.candidate.failure)
+            log.info("loaded again for the next workload: %s", self.candidate.failure)
+            self.candidate.end()
+            self.candidate = self._worker_set.fresh(replaces=True)
+
+    def run(self, baseline: WorkerClient) -> TimingEvidence:
+        """Time the candidate, and note the states of the device meanwhile.
 
         Raises Again, WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError,
         SandboxUnavailable.
@@ -77,23 +110,19 @@ class CaseTimings:
         quiet = no_cuda_starts(device.unique_id) if self._worker_set.device.type == "cuda" else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)
-            participants, watch = Participants(candidate, baseline, further.workers), watch_of(device)
+            watch = watch_of(device)
             if watch is None:
-                timing = self._time(participants, replace(options, cores=self._task.context.cores))
-                if timing is not None:
-                    conditions = ConditionsEvidence(slow_requests=timing.has_slow_requests, crowded=timing.longest_wait)
-                    self._evidence_builder.note(conditions=conditions)
+                timing = self._time(baseline, further.workers, replace(options, cores=self._task.context.cores))
+                conditions = ConditionsEvidence(slow_requests=timing.has_slow_requests, crowded=timing.longest_wait)
             else:
                 try:
                     pid = baseline.channel.peer_pid
                     with watch.timing("second timing" if self._attempt.is_second else "timing", [] if pid is None else [pid]):
-                        timing = self._time(participants, replace(options, look=watch.look))
+                        timing = self._time(baseline, further.workers, replace(options, look=watch.look))
                 finally:
                     self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
-                if timing is not None:
-                    self._evidence_builder.note(conditions=watch.conditions())
-        if timing is None:
-            return None
+                conditions = watch.conditions()
+        self._evidence_builder.note(conditions=conditions)
         failures = further.failures | timing.failed_baselines
         return timing.model_copy(update={"fallback": self._attempt.fallback, "failed_baselines": failures})
 
@@ -113,76 +142,37 @@ class CaseTimings:
             raise
         return worker
 
-    def _time(self, participants: Participants, options: TimingOptions) -> TimingEvidence | None:
-        """The timing in each workload, or in contested ones only, and then in the case itself. None if it is wrong in a workload."""
-        baseline, brief = participants.baseline, replace(options, effort=BRIEF)
-        first = self._evidence_builder.evidence.timing if self._attempt.only_contested else None
-        only = first.contested_workloads if first is not None else ()
-
-        def time_workload(judged: _Judged, worker: WorkerClient) -> None:
-            with self._task.times.spending("workloads"):
-                self._load_baseline(baseline, judged)
-            self._time_in_turns(judged, Participants(worker, baseline), brief)
-
-        candidate = self._in_each(participants.candidate, time_workload, only)
-        if candidate is None:
-            return None
-        if first is None:
-            own = _Judged(self._task.case, self._session.reference, self._session.form, [])
-            if self._task.workloads:  # others were constructed meanwhile
-                self._launcher.construct(candidate, own.reference.arguments, own.reference.model)
-                self._load_baseline(baseline, own)
-            self._time_in_turns(own, replace(participants, candidate=candidate), options)
-        with self._task.times.spending("end of candidate"):
-            candidate.end()
-        return self._time_alone(baseline, first)
-
-    def _in_each(
-        self, candidate: WorkerClient, time: Callable[[_Judged, WorkerClient], None] = lambda *_: None, only: Collection[str] = ()
-    ) -> WorkerClient | None:
-        """Run the rounds of each workload besides the first, or of those of `only`, and call `time` if all are right.
-
-        Returns the candidate's worker: a fresh one if it ended in a workload that may be unsolved. None if the submission is wrong.
-        """
-        may_fail = self._task.problem.declaration.failed_workload == "unsolved"
-        cases = [case for case in self._task.workloads[1:] if not only or case.name in only]
-        for number, case in enumerate(cases, 2):
-            self._task.report(f"workload {number} of {len(cases) + 1}")
-            self._evidence_builder.note(workload=case.name)
-            try:
-                judged = self._rounds_in(case, candidate)
-                last = judged.rounds[-1]
-                if last.passed:
-                    time(judged, candidate)
-            except WorkerError:
-                if not may_fail or candidate.broke_out or not candidate.failure:
-                    raise
-                self._unsolved[case.name] = self._evidence(case, right=False, message=candidate.failure)
-                log.info("loaded again for the next workload: %s", candidate.failure)
-                candidate.end()
-                candidate = self._worker_set.fresh(replaces=True)
-                continue
-            if not last.passed and not may_fail:
-                self._evidence_builder.rounds.append(last)
-                return None
-            if not last.passed:
-                self._unsolved[case.name] = self._evidence(case, right=False, message=last.message)
+    def _time(self, baseline: WorkerClient, others: Mapping[str, WorkerClient], options: TimingOptions) -> TimingEvidence:
+        """The timing in each workload, or in contested ones only, and then in the case itself."""
+        for judged in self._judged:
+            with self._workload(judged.case):
+                self._time_in_turns(judged, baseline, {}, replace(options, effort=BRIEF))
         self._evidence_builder.note(workload="")
-        return candidate
+        if self._first is None:
+            own = _Judged(self._task.case, self._session.reference, self._session.form, [])
+            self._time_in_turns(own, baseline, others, options)
+        with self._task.times.spending("end of candidate"):
+            self.candidate.end()
+        return self._time_alone(baseline)
 
-    def _rounds_in(self, case: ProblemCase, candidate: WorkerClient) -> _Judged:
+    def _rounds_in(self, case: ProblemCase) -> _Judged:
         """The submission's rounds in a workload, up to a wrong one."""
-        job = self._task.job
-        with self._task.times.spending("workloads"):
-            reference = self._worker_set.reference_in(case)
-            self._launcher.construct(candidate, reference.arguments, reference.model, case)
-            strict = job.strict_inputs
-            rounds = Rounds(candidate, case, reference.oracle, self._memory, job.timeout_s, strict_inputs=strict, is_brief=True)
-            judged = list(rounds.run())
-            rounds.close()
+        job, candidate, keeps = self._task.job, self.candidate, self._worker_set.keeps_models
+        reference = self._worker_set.reference_in(case)
+        if keeps:
+            self._worker_set.construct_also(case, reference)
+        self._launcher.construct(candidate, reference.arguments, reference.model, case, keeps=keeps)
+        strict = job.strict_inputs
+        rounds = Rounds(candidate, case, reference.oracle, self._memory, job.timeout_s, strict_inputs=strict, is_brief=True)
+        judged = list(rounds.run())
+        rounds.close()
         return _Judged(case, reference, rounds.form, judged)
 
-    def _time_in_turns(self, judged: _Judged, participants: Participants, options: TimingOptions) -> None:
+    def _time_in_turns(self, judged: _Judged, baseline: WorkerClient, others: Mapping[str, WorkerClient], options: TimingOptions) -> None:
+        case, reference, participants = judged.case, judged.reference, Participants(self.candidate, baseline, others)
+        if not self.candidate.choose(case.name, limits.LOAD_S):
+            self._launcher.construct(self.candidate, reference.arguments, reference.model, case)
+        self._choose_baseline(baseline, judged)
         changes = FewChanges(judged.case, self._memory.device)
         rounds = [*self._evidence_builder.rounds, *judged.rounds]
         timed_case = TimedCase(
@@ -200,18 +190,19 @@ class CaseTimings:
         run.time_in_turns()
         self._timed.append((judged, run))
 
-    def _time_alone(self, baseline: WorkerClient, first: TimingEvidence | None) -> TimingEvidence:
+    def _time_alone(self, baseline: WorkerClient) -> TimingEvidence:
         """The case's timing with those in all workloads. Of two timings of a workload, the one with the smaller addition counts.
 
         Raises as TimingRun.time_alone does.
         """
-        timing, found = first, ({each.case: each for each in first.workloads[1:]} if first is not None else {}) | self._unsolved
+        timing = first = self._first
+        found = ({each.case: each for each in first.workloads[1:]} if first is not None else {}) | self._unsolved
         while self._timed:
             judged, run = self._timed.pop()  # with the memory of its inputs, once it has been timed
-            if judged.case is self._task.case:  # the last one, whose baseline is constructed
+            self._choose_baseline(baseline, judged)
+            if judged.case is self._task.case:
                 timing = run.time_alone()
                 continue
-            self._load_baseline(baseline, judged)
             own, known = run.time_alone(), found.get(judged.case.name)
             if known is None or known.timing is None or own.late_ms < known.timing.late_ms:
                 floor, rounds = self._session.floor(judged.case, judged.reference, own.runtime_ms), len(judged.rounds)
@@ -222,11 +213,11 @@ class CaseTimings:
         whole = self._evidence(self._task.workloads[0], right=True, timing=timing, rounds=len(self._evidence_builder.rounds))
         return timing.model_copy(update={"workloads": (whole, *(found[case.name] for case in self._task.workloads[1:]))})
 
-    def _load_baseline(self, baseline: WorkerClient, judged: _Judged) -> None:
+    def _choose_baseline(self, baseline: WorkerClient, judged: _Judged) -> None:
         case, reference = judged.case, judged.reference
         try:
-            self._launcher.load_reference(baseline, case)
-            self._launcher.construct_baseline(baseline, reference.arguments, reference.model, case)
+            if not baseline.choose(case.name, limits.LOAD_S):
+                self._launcher.construct_baseline(baseline, reference.arguments, reference.model, case)
         except WorkerError as error:
             raise BaselineFailedError(f"the baseline's worker failed in {case.name!r}: {baseline.failure}") from error
 

@@ -73,6 +73,13 @@ MOST_RUNS = _limit(
 )
 MOST_OPERATORS = _limit(1 << 17, "operators", "Called in all these runs: a reference may loop over positions.")
 LEAST_RUNS = _limit(4, "runs", "Of a reference with very many operators.")
+UNSEEN_RANGE = _limit(
+    10.0,
+    "ranges, divided by the runs",
+    "The range of an element's values in few runs is widened by this much at both ends: in 6 runs of delta attention, 64 of 682 honest "
+    "elements are beyond the range, one beyond twice of it.",
+    "measured",
+)
 FRUITLESS_TRIES = _limit(256, "elements times runs", "After as many that explain none, no further runs.")
 SUM_UNITS = _limit(0.25, "units", "Terms that are added in turn err as if each were wrong by this, times the square root of their number.")
 UNCERTAIN_ERROR = _limit(0.1, "error", "If a reference errs by more, in as many elements as follow, rounding decides on the output.")
@@ -216,7 +223,9 @@ SECOND_S = _limit(3.0, "s", "More for a call that is made again to name a kernel
 RELOAD_S = _limit(2.0, "s", "Minimum for a second load while the device is held.")
 SHORT_LOAD_S = _limit(0.5, "s", "If loading took less, the device is held during the second load.")
 ABLATED_S = _limit(10.0, "s", "More for a call without own kernels: a loop that waits for their output does not end.")
-FREE_SHARE = _limit(0.5, "of a GPU's memory", "With less free, no other submission shares the GPU with this one.")
+FREE_SHARE = _limit(
+    0.5, "of the memory", "With less free, no other submission shares the GPU. The models of all workloads are kept if they need less."
+)
 NEED_FACTOR = _limit(2, "times the need", "A submission shares a GPU only if so much memory is free.")
 FAIR_SHARE = _limit(0.5, "of the device's memory", "If a submission uses more, it is the cause when the judge lacks memory.")
 

@@ -4,14 +4,17 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
@@ -21,6 +24,8 @@ from evaluator.log import waiting
 from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import SandboxUnavailable
 
+COPIES = 4
+"""Models of a workload: the judge's, the baseline's and the submission's, which may have its parameters in another order, too."""
 SPARE_S = 2.0
 """Maximum wait for a spare worker's start, and for the baseline's construction, before the device is released: both take some tenths of a
 second."""
@@ -38,6 +43,8 @@ class PreparedWorkers:
         self.lock = DeviceLock(task.context.device.unique_id, task.times.holding)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
+        self._drawn: dict[str, torch.nn.Module] = {}
+        """The reference's models that were not asked for yet, by their cases."""
         self.reference: Reference | None = None
         """The model that the baseline's worker constructs; None until it is set."""
         self._aside = ThreadPoolExecutor(max_workers=4, thread_name_prefix="aside")
@@ -49,8 +56,15 @@ class PreparedWorkers:
         """A worker that has started CUDA, and received nothing of the submission."""
         self._is_dismissed = False
 
-    def reference_in(self, case: ProblemCase, drawn: torch.nn.Module | None = None) -> Reference:
-        """The reference in a case. drawn: its model, if there is one on the CPU. Raises ProblemError."""
+    def draw_models(self) -> None:
+        """Draw the reference's models on the CPU: random parameters of a large one take seconds. Raises ProblemError."""
+        for case in (self._task.case, *(self._task.workloads[1:] if self.keeps_models else ())):
+            if (model := case.drawn_model(self.launcher.seed)) is not None:
+                self._drawn[case.name] = model
+
+    def reference_in(self, case: ProblemCase) -> Reference:
+        """The reference in a case. Raises ProblemError."""
+        drawn = self._drawn.pop(case.name, None)
         model = drawn.to(self.device) if drawn is not None else case.model(self.launcher.seed, self.device)
         return Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
 
@@ -96,6 +110,25 @@ class PreparedWorkers:
         self.prepare_baseline()
         if self._loaded is not None:
             self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
+
+    def construct_also(self, case: ProblemCase, reference: Reference) -> None:
+        """Have the baseline's worker construct its model of another workload besides its others; in a thread, if there is a timing."""
+        self.ready_baseline()
+        if (begun := self._constructed) is not None:
+            self._constructed = self._aside.submit(self._construct_besides, begun, case, reference)
+
+    def _construct_besides(self, begun: Future[WorkerClient], case: ProblemCase, reference: Reference) -> WorkerClient:
+        baseline = begun.result()
+        with _baseline_failing(baseline), _current(self.memory.device):
+            self.launcher.construct_baseline(baseline, reference.arguments, reference.model, case, keeps=True)
+        return baseline
+
+    @cached_property
+    def keeps_models(self) -> bool:
+        """Whether memory suffices for the models of all workloads in each worker."""
+        needs = [memory_need(case) for case in self._task.workloads]
+        sizes = [need.parameters_bytes for need in needs if need is not None]
+        return len(sizes) == len(needs) and COPIES * sum(sizes) <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
 
     def prepare_spare(self) -> None:
         """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""

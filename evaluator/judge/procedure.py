@@ -12,8 +12,6 @@ A step may ask for a rerun (evaluator.judge.attempts). An error ends the procedu
 import contextlib
 import logging
 
-import torch
-
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge import blocking_rerun
@@ -74,13 +72,10 @@ class Procedure:
         """Have a worker load the submission and get the device. Construct the reference."""
         task, worker_set = self._task, self._worker_set
         require_memory(task)
-        drawn: list[torch.nn.Module] = []
-        """The reference's model, on the CPU: random parameters of a large one take seconds."""
 
         def prepare() -> None:
             worker_set.prepare_baseline()
-            if (model := task.case.drawn_model(worker_set.launcher.seed)) is not None:
-                drawn.append(model)
+            worker_set.draw_models()
             if task.job.shapes != "own":
                 with contextlib.suppress(Exception):  # no verdict depends on them here
                     list(other_shapes(task.problem, task.case.name))  # found once per process
@@ -89,7 +84,7 @@ class Procedure:
         worker_set.prepare_baseline()
         worker_set.prepare_spare()
         with task.times.spending("construct"):
-            worker_set.reference = worker_set.reference_in(task.case, drawn.pop() if drawn else None)
+            worker_set.reference = worker_set.reference_in(task.case)
         if worker_set.device.type == "cuda":
             worker_set.ready_baseline()  # during the candidate's construction and rounds; on the CPU it would take their CPU time
         return True
@@ -127,18 +122,20 @@ class Procedure:
 
     def _time(self) -> bool:
         """Time a right submission. Returns whether its outputs were right meanwhile. One that is not timed only has rounds in workloads."""
-        session, worker_set, candidate = self._session, self._worker_set, self._worker_set.newest
-        if not self._task.job.is_timed:
-            with worker_set.stage(candidate, "rounds"):
-                return CaseTimings(session).pass_rounds(candidate)
+        session, worker_set, timings = self._session, self._worker_set, CaseTimings(self._session, self._worker_set.newest)
         spent = "second_timing" if session.attempt.is_repeated else ""
-        with candidate.entering("baseline", spent):
+        with timings.candidate.entering("rounds", spent or "workloads"):
+            if not timings.pass_rounds():
+                return False
+        if not self._task.job.is_timed:
+            return True
+        with timings.candidate.entering("baseline", spent):
             baseline = worker_set.take_baseline()
         if not session.attempt.is_second:
             self._task.report("timing")
         try:
-            with candidate.entering("timing", spent):
-                session.evidence_builder.note(timing=CaseTimings(session).run(candidate, baseline))
+            with timings.candidate.entering("timing", spent):
+                session.evidence_builder.note(timing=timings.run(baseline))
         except WrongAnswerError as error:
             session.evidence_builder.note(wrong_timed_answer=error.evidence)
             return False

@@ -21,7 +21,6 @@ from evaluator.nvidia_tools.program import Given, program
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import Exit, Program
-from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
 LEAST_S = 0.1
@@ -171,8 +170,7 @@ class ToolRun:
         worker.request("ping", self.left_s)
         worker.first_line = code.first_line
         with worker.entering("load"):
-            constants = {name: structure.encode(value, _no_tensor) for name, value in code.constants.items()}
-            fields: dict[str, Any] = {"device": device.torch_device, "threads": 1, "constants": constants, "ablate": False}
+            fields: dict[str, Any] = {"device": device.torch_device, "threads": 1, "ablate": False}
             worker.load(code.source, self.left_s, **{"class": code.class_name}, **fields)
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)
@@ -189,7 +187,8 @@ class ToolRun:
                 self._setting.lock.acquire()
         self.on_device()
         with worker.entering("construct"):
-            construct(worker, self._memory, arguments, model, seed, self._case, self.left_s, source=code.parameters)
+            told: dict[str, Any] = {"source": code.parameters, "constants": code.constants}
+            construct(worker, self._memory, arguments, model, seed, self._case, self.left_s, **told)
         with worker.entering("rounds"):
             self.calls(worker)
 
@@ -207,7 +206,3 @@ def cut(text: str) -> str:
     """A remark of limited length, on one line."""
     plain = "".join(character for character in " ".join(text.split()) if character.isprintable())
     return plain[:MAX_REMARK_CHARS]
-
-
-def _no_tensor(_: torch.Tensor) -> Any:
-    raise ValueError("a case's constants are plain values")

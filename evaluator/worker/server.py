@@ -28,6 +28,7 @@ HANDLERS: dict[str, Handler] = {
     "reset": lifecycle.reset,
     "restore": lifecycle.restore,
     "construct": lifecycle.construct,
+    "choose": lifecycle.choose,
     "map": lifecycle.map_memory,
     "unmap": lifecycle.unmap_memory,
     "gate": lifecycle.map_gate,

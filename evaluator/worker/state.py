@@ -1,6 +1,6 @@
 """The worker's state between two requests, and functions that several handlers use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from evaluator.worker.memory import Mappings, layout_of, memory_order
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.host_kernels import HostKernels
 from evaluator.worker.patches.process import Watch
-from evaluator.worker.procedure import PLAIN, written
+from evaluator.worker.procedure import PLAIN, Procedure, written
 from evaluator.worker.protocol import Channel, Message
 
 MODULE_NAME = "submission"
@@ -26,6 +26,17 @@ class Recording:
     graph: Any
     outputs: list[list[torch.Tensor]]
     descriptions: list[Any]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model that was made for a case."""
+
+    model: Any
+    parameters: dict[str, torch.Tensor]
+    procedure: Procedure
+    constants: dict[str, Any]
+    """Of its module: the case's."""
 
 
 class State:
@@ -41,10 +52,13 @@ class State:
         self.mappings = Mappings(self.device)
         self.records: structure.Records = structure.plain
         """Makes values of the problem's classes."""
+        self.module: Any = None
         self.model_class: Any = None
         self.model: Any = None
         self.procedure = PLAIN
         self.parameters: dict[str, torch.Tensor] = {}
+        self.prepared: dict[str, Prepared] = {}
+        """The models that are kept, by their cases."""
         self.ablation: Ablation | None = None
         self.gate: MappedGate | None = None
         self.sets: list[list[Any]] = []
@@ -65,13 +79,24 @@ class State:
     def forget(self) -> None:
         """Drop the model, its outputs, and all memory of the judge."""
         self.sets, self.output, self.outputs, self.graphs = [], [], [], {}
-        self.model, self.parameters, self.reuses = None, {}, False
+        self.model, self.parameters, self.prepared, self.reuses = None, {}, {}, False
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             synchronize(self.device)  # enqueued work may still read memory that will be unmapped
         self.mappings.clear()
         if self.gate is not None:
             self.gate.close()
             self.gate = None
+
+    def set_constants(self, constants: Mapping[str, Any]) -> None:
+        """Set these in the module."""
+        for name, value in constants.items():
+            setattr(self.module, name, value)
+
+    def choose(self, case: str) -> None:
+        """Call the model of this case from now on."""
+        chosen = self.prepared[case]
+        self.model, self.parameters, self.procedure = chosen.model, chosen.parameters, chosen.procedure
+        self.set_constants(chosen.constants)
 
     def watch(self) -> None:
         """Let DSLs see new imports."""

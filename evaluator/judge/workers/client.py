@@ -74,6 +74,8 @@ class WorkerClient:
         self.exit: ExitEvidence | None = None
         self.protocol_error = ""
         self.kernel_times: KernelTimes | None = None
+        self.cases: set[str] = set()
+        """The cases whose models it has."""
         self.first_line = 1
         """Line, from 1, of the submitted file on which the loaded source begins: the evidence names lines of that file."""
         self._broker = BuildBroker(builder, lock, times, no_device, report, lambda: self.stage)
@@ -145,6 +147,7 @@ class WorkerClient:
         """Move to another evaluation."""
         self.lock, self.times = lock, times
         self.evaluations += 1
+        self.cases = set()
         self._broker.join(lock, times, report)
 
     def kill(self) -> None:
@@ -243,6 +246,13 @@ class WorkerClient:
             file.write(source.encode())
             file.seek(0)
             self.request("load", deadline_s, [descriptor], **options)
+
+    def choose(self, case: str, deadline_s: float) -> bool:
+        """Have it call its model of this case from now on. False if it has none."""
+        if case not in self.cases:
+            return False
+        self.request("choose", deadline_s, case=case)
+        return True
 
     def hand_over(self, allocations: Sequence[Allocation], deadline_s: float) -> None:
         """Let the worker map allocations."""

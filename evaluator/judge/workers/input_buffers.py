@@ -1,6 +1,6 @@
 """Inputs for a worker: made by the judge, and copied into memory that both sides map."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -141,10 +141,18 @@ def construct(
     *,
     source: ParameterSource = "copied",
     compiled: bool = False,
+    constants: Mapping[str, Any] | None = None,
+    keeps: bool = False,
 ) -> Constructed:
     """Have the worker construct its model for the case, with the init arguments and the seed. Optionally copy the parameters of `model`,
-    the reference, and wrap the model in torch.compile. Raises WorkerError, ProtocolError."""
+    the reference, and wrap the model in torch.compile. constants: set in its module. keeps: its models of other cases are kept.
+
+    Raises WorkerError, ProtocolError.
+    """
     told = {
+        "case": case.name,
+        "constants": {name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
+        "keeps": keeps,
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
         "source": source,
@@ -158,10 +166,15 @@ def construct(
     reply = worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
+    worker.cases = {case.name} | (worker.cases if keeps else set())
     names = {field: _names(reply.get(field)) for field in ("kept", "converted", "unmatched", "missing")}
     learned = {name for name, _ in model.named_parameters(remove_duplicate=False)}  # a buffer may be computed anew, as a causal mask is
     names["missing"] = tuple(shown for shown in names["missing"] if shown.partition(" ")[0] in learned)
     return Constructed(ParametersEvidence(source=source, **names) if packed.views else None, reply.get("changed") is True)
+
+
+def _no_tensor(_: torch.Tensor) -> Any:
+    raise ValueError("a case's constants are plain values")
 
 
 def _names(value: Any) -> tuple[str, ...]:

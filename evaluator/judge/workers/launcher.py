@@ -19,7 +19,6 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
-from evaluator.worker import structure
 
 WORKER_ENTRY = "evaluator.worker.server:main"
 
@@ -99,10 +98,9 @@ class Launcher:
         first_line, threads = job.first_line, 1 if ablate or watch else self._threads
         self._load(worker, job.code, "ModelNew", first_line=first_line, threads=threads, ablate=ablate, watch=watch, deadline_s=deadline_s)
 
-    def load_reference(self, worker: WorkerClient, case: ProblemCase | None = None) -> None:
-        """Have it load the problem's own model, with the constants of `case`, by default the task's. Raises WorkerError."""
-        constants = (case or self._task.case).constants
-        self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=constants)
+    def load_reference(self, worker: WorkerClient) -> None:
+        """Have it load the problem's own model. Raises WorkerError."""
+        self._load(worker, self._task.problem.source, "Model", threads=self._threads)
 
     def construct(
         self,
@@ -111,20 +109,28 @@ class Launcher:
         model: torch.nn.Module,
         case: ProblemCase | None = None,
         deadline_s: float | None = None,
+        *,
+        keeps: bool = False,
     ) -> Constructed:
-        """Have it construct its model with these arguments in `case`, by default the task's, its parameters from `source`.
-
-        Raises WorkerError, ProtocolError.
-        """
-        return construct(
-            worker, self._memory, arguments, model, self.seed, case or self._task.case, deadline_s or limits.LOAD_S, source=self.source
-        )
+        """Have it construct its model with these arguments in `case`, by default the task's, its parameters from `source`. keeps: besides
+        its models of other cases. Raises WorkerError, ProtocolError."""
+        case, deadline_s = case or self._task.case, deadline_s or limits.LOAD_S
+        return construct(worker, self._memory, arguments, model, self.seed, case, deadline_s, source=self.source, keeps=keeps)
 
     def construct_baseline(
-        self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, case: ProblemCase | None = None, *, compiled: bool = False
+        self,
+        worker: WorkerClient,
+        arguments: list[Any],
+        model: torch.nn.Module,
+        case: ProblemCase | None = None,
+        *,
+        compiled: bool = False,
+        keeps: bool = False,
     ) -> None:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
-        construct(worker, self._memory, arguments, model, self.seed, case or self._task.case, limits.LOAD_S, compiled=compiled)
+        case = case or self._task.case
+        told: dict[str, Any] = {"constants": case.constants, "compiled": compiled, "keeps": keeps}
+        construct(worker, self._memory, arguments, model, self.seed, case, limits.LOAD_S, **told)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """Have it construct its model for another shape. Raises WorkerError."""
@@ -142,7 +148,6 @@ class Launcher:
         *,
         first_line: int = 1,
         threads: int,
-        constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
         watch: bool = False,
         deadline_s: float | None = None,
@@ -154,7 +159,6 @@ class Launcher:
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,
-            constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
             ablate=ablate,
             watch=watch,
         )
@@ -163,10 +167,6 @@ class Launcher:
 def _without(folders: Sequence[str], problem: Path) -> list[str]:
     """The folders without those that contain the problem's file, which could be read there."""
     return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
-
-
-def _no_tensor(_: torch.Tensor) -> Any:
-    raise ValueError("a case's constants are plain values")
 
 
 def _worker_environment(device: Device) -> dict[str, str]:

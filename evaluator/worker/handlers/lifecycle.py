@@ -27,7 +27,7 @@ from evaluator.worker.patches.process import BuildReply, WorkerProcess, hooks
 from evaluator.worker.procedure import Procedure
 from evaluator.worker.protocol import PIECE_CHARS, Message
 from evaluator.worker.records import RecordMaker
-from evaluator.worker.state import MODULE_NAME, State, synchronize
+from evaluator.worker.state import MODULE_NAME, Prepared, State, synchronize
 
 _HOOKS = hooks()
 """Imported in the worker's parent, which can reach the modules."""
@@ -76,9 +76,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     sys.modules[MODULE_NAME] = module
     spec.loader.exec_module(module)
     state.watch()
-    for name, value in request["constants"].items():
-        setattr(module, name, structure.decode(value, _no_tensor))
-    state.records = RecordMaker(module)
+    state.module, state.records = module, RecordMaker(module)
     state.model_class = getattr(module, request["class"])
     return {}
 
@@ -116,21 +114,34 @@ def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Make the model, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
+    """Make the model for a case, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
     arguments = structure.decode(request["arguments"], state.mappings.tensor, state.records)
+    constants = {name: structure.decode(value, _no_tensor) for name, value in request["constants"].items()}
+    if not request["keeps"]:
+        state.prepared.clear()
+    state.set_constants(constants)
     _seed(request["seed"])
-    state.procedure = Procedure.decode(request.get("procedure"))
+    procedure = Procedure.decode(request.get("procedure"))
     model = state.model_class(*arguments)
     agreement = Agreement()
+    parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
         model = model.to(state.device, dtype) if dtype else model.to(state.device)
         given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
         agreement = agree(model, given, copies=request.get("source") != "drawn")
-        model = state.procedure.prepare(model)
-        state.parameters = dict(model.named_parameters())
-    state.model = torch.compile(model) if request.get("compiled") else model
+        model = procedure.prepare(model)
+        parameters = dict(model.named_parameters())
+    model = torch.compile(model) if request.get("compiled") else model
+    state.prepared[request["case"]] = Prepared(model, parameters, procedure, constants)
+    state.choose(request["case"])
     return asdict(agreement)
+
+
+def choose(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Call the model that was made for this case from now on."""
+    state.choose(request["case"])
+    return {}
 
 
 def map_memory(state: State, request: Message, descriptors: Sequence[int]) -> Message:

@@ -44,8 +44,10 @@ def started(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> I
     worker = WorkerClient.start(context.zygote, program, context.builder, lock, times=StageTimes(), no_device=True, record=None)
     try:
         worker.request("ping", limits.START_S)
-        worker.load(source, limits.START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
-        worker.request("construct", limits.START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
+        worker.load(source, limits.START_S, **{"class": "ModelNew"}, device="cpu", threads=1, ablate=False)
+        worker.request(
+            "construct", limits.START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None, case="full", constants={}, keeps=False
+        )
         sets = [InputSet(memory, [tensor]) for tensor in inputs]
         worker.hand_over([allocation for one in sets for allocation in one.allocations], limits.START_S)
         yield TimedWorker(worker, limits.START_S, None), sets, memory

@@ -85,11 +85,11 @@ def _all_taken(
     doubts: dict[int, Doubts],
     generator: torch.Generator,
 ) -> bool:
-    """Whether the reference takes the values of all elements in doubt in some run with other roundings."""
+    """Whether the reference takes the values of all elements in doubt in some run with other roundings, or would in more runs."""
     left = dict(doubts)
     fruitless = 0
-    most_runs = max(limits.MOST_OPERATORS // max(oracle.operators, 1), limits.LEAST_RUNS)
-    for _ in range(min(limits.MOST_RUNS, most_runs)):
+    most_runs = min(limits.MOST_RUNS, max(limits.MOST_OPERATORS // max(oracle.operators, 1), limits.LEAST_RUNS))
+    for _ in range(most_runs):
         if not left:
             return True
         rows, count = sorted_rows(left, candidate), sum(len(each.positions) for each in left.values())
@@ -99,7 +99,7 @@ def _all_taken(
         fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
         if fruitless * len(rows) >= limits.FRUITLESS_TRIES:
             return False
-    return not left
+    return not any(len(beyond(each, limits.UNSEEN_RANGE / most_runs).positions) for each in left.values())
 
 
 def sorted_rows(doubts: Mapping[int, Doubts], candidate: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -126,5 +126,11 @@ def remaining(doubts: Doubts, output: torch.Tensor, whole: torch.Tensor, rows: t
     is_right = (taken == doubts.values) | (taken.isnan() & doubts.values.isnan())
     if not is_exact(output.dtype):
         doubts = replace(doubts, lowest=doubts.lowest.fmin(taken), highest=doubts.highest.fmax(taken))
-        is_right |= (doubts.lowest - doubts.allowed <= doubts.values) & (doubts.values <= doubts.highest + doubts.allowed)
-    return doubts.where(~is_right)
+    doubts = doubts.where(~is_right)
+    return doubts if is_exact(output.dtype) else beyond(doubts)
+
+
+def beyond(doubts: Doubts, share: float = 0.0) -> Doubts:
+    """The elements outside of the range of the runs' values, widened by this share of itself on both sides."""
+    allowed = doubts.allowed + share * (doubts.highest - doubts.lowest).nan_to_num(0.0, 0.0, 0.0)
+    return doubts.where(~((doubts.lowest - allowed <= doubts.values) & (doubts.values <= doubts.highest + allowed)))
