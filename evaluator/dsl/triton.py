@@ -6,6 +6,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,13 @@ def lacks(raised: Raised) -> str:
 
 
 def install(process: Any) -> Callable[[], None]:
-    """In a worker: record or skip the kernels that the interpreter runs, once the submission has imported it."""
+    """In a worker, once the submission has imported Triton: record or skip the kernels that the interpreter runs; on a GPU, say when it
+    compiles."""
     watched: list[Any] = []
 
     def watch() -> None:
+        if process.on_device and not watched:
+            watched.extend(say_when_it_compiles(process.compiling))
         module = sys.modules.get(INTERPRETING)
         if module is None or watched:
             return
@@ -84,6 +88,22 @@ def install(process: Any) -> Callable[[], None]:
         module.GridExecutor.__call__ = noted
 
     return watch
+
+
+def say_when_it_compiles(compiling: Callable[[], AbstractContextManager[None]]) -> list[Any]:
+    """Have Triton compile in this context. Returns what was wrapped; nothing before it is imported, or in a version without the method."""
+    compiler = getattr(sys.modules.get("triton.runtime.jit"), "JITFunction", None)
+    compile_ = getattr(compiler, "_do_compile", None)
+    if compiler is None or compile_ is None:
+        return []
+
+    @functools.wraps(compile_)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        with compiling():
+            return compile_(*args, **kwargs)
+
+    compiler._do_compile = told
+    return [compile_]
 
 
 def _excerpt(text: str) -> tuple[tuple[str, ...], str]:

@@ -14,7 +14,7 @@ from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
+from evaluator.judge.device.memory_need import memory_bytes_of
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
@@ -23,6 +23,7 @@ from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.log import waiting
 from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import SandboxUnavailable
+from evaluator.worker.nested import tensors
 
 COPIES = 4
 """Models of a workload: the judge's, the baseline's and the submission's, which may have its parameters in another order, too."""
@@ -43,8 +44,8 @@ class PreparedWorkers:
         self.lock = DeviceLock(task.context.device.unique_id, task.times.holding)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
-        self._drawn: dict[str, torch.nn.Module] = {}
-        """The reference's models that were not asked for yet, by their cases."""
+        self._drawn: torch.nn.Module | None = None
+        """The reference's model, before it was asked for."""
         self.reference: Reference | None = None
         """The model that the baseline's worker constructs; None until it is set."""
         self._aside = ThreadPoolExecutor(max_workers=4, thread_name_prefix="aside")
@@ -56,16 +57,18 @@ class PreparedWorkers:
         """A worker that has started CUDA, and received nothing of the submission."""
         self._is_dismissed = False
 
-    def draw_models(self) -> None:
-        """Draw the reference's models on the CPU: random parameters of a large one take seconds. Raises ProblemError."""
-        for case in (self._task.case, *(self._task.workloads[1:] if self.keeps_models else ())):
-            if (model := case.drawn_model(self.launcher.seed)) is not None:
-                self._drawn[case.name] = model
+    def draw_model(self) -> None:
+        """Draw the reference's model on the CPU, which may take seconds, unless the device is to draw it. Raises ProblemError."""
+        if not self._task.case.is_drawn_anywhere:
+            self._drawn = self._task.case.drawn_model(self.launcher.seed)
 
     def reference_in(self, case: ProblemCase) -> Reference:
         """The reference in a case. Raises ProblemError."""
-        drawn = self._drawn.pop(case.name, None)
-        model = drawn.to(self.device) if drawn is not None else case.model(self.launcher.seed, self.device)
+        drawn, self._drawn = self._drawn, None
+        if drawn is not None and case is self._task.case:
+            model = drawn.to(self.device)
+        else:  # a submission that draws its own parameters does so on the CPU
+            model = case.model(self.launcher.seed, self.device, anywhere=self.launcher.source == "copied")
         return Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
 
     def dismiss(self) -> None:
@@ -126,9 +129,9 @@ class PreparedWorkers:
     @cached_property
     def keeps_models(self) -> bool:
         """Whether memory suffices for the models of all workloads in each worker."""
-        needs = [memory_need(case) for case in self._task.workloads]
-        sizes = [need.parameters_bytes for need in needs if need is not None]
-        return len(sizes) == len(needs) and COPIES * sum(sizes) <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
+        forms = [case.form for case in self._task.workloads]
+        nbytes = sum(tensor.nbytes for form in forms if form is not None for tensor in tensors(dict(form.state_dict())))
+        return None not in forms and COPIES * nbytes <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
 
     def prepare_spare(self) -> None:
         """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""

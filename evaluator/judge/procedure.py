@@ -75,7 +75,7 @@ class Procedure:
 
         def prepare() -> None:
             worker_set.prepare_baseline()
-            worker_set.draw_models()
+            worker_set.draw_model()
             if task.job.shapes != "own":
                 with contextlib.suppress(Exception):  # no verdict depends on them here
                     list(other_shapes(task.problem, task.case.name))  # found once per process

@@ -4,6 +4,7 @@ Importing this module does not import torch; using a problem does.
 """
 
 import ast
+import contextlib
 import symtable
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,15 +208,28 @@ class ProblemCase:
             return None
         return _following(model.to(self.dtype) if self.dtype else model, self.procedure_of(model))
 
-    def _constructed(self, seed: int, device: str) -> "torch.nn.Module":
+    def _constructed(self, seed: int, device: "torch.device | str") -> "torch.nn.Module":
         arguments = self.init_inputs(seed)
         with seeded(seed, device):
             model: torch.nn.Module = self._call("Model", *arguments)
         return model
 
-    def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
-        """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows the
-        problem's procedure.
+    @cached_property
+    def form(self) -> "torch.nn.Module | None":
+        """The reference on the device `meta`, without values; None if it can't be constructed there."""
+        try:
+            return self.model(0, "meta")
+        except Exception:  # noqa: BLE001 - it may be constructed elsewhere
+            return None
+
+    @cached_property
+    def is_drawn_anywhere(self) -> bool:
+        """Whether any device may draw the reference: a submission is given all of its tensors. Others it draws by the seed, on the CPU."""
+        return self.form is not None and not any(map(_keeps_others, self.form.modules()))
+
+    def model(self, seed: int, device: "torch.device | str" = "cpu", *, anywhere: bool = False) -> "torch.nn.Module":
+        """The reference, with parameters drawn from `seed`, in the declared mode and dtype, on `device`; its call follows the problem's
+        procedure. anywhere: if `is_drawn_anywhere`, the device draws it: a CPU takes seconds for a billion parameters.
 
         Raises ProblemError, and torch's error if the device's memory runs out.
         """
@@ -223,7 +237,14 @@ class ProblemCase:
 
         target = torch.device(device)
         # Drawn on the CPU, so that a seed gives the same parameters everywhere; a meta device draws none.
-        model = self._constructed(seed, "meta" if target.type == "meta" else "cpu")
+        model = None
+        if target.type == "meta":
+            model = self._constructed(seed, "meta")
+        elif anywhere and target.type != "cpu" and self.is_drawn_anywhere:
+            with contextlib.suppress(ProblemError):  # its file may mix devices
+                model = self._constructed(seed, target)
+        if model is None:
+            model = self._constructed(seed, "cpu")
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
         if _is_lazy(placed):
             with seeded(seed, target), torch.no_grad():
@@ -324,6 +345,14 @@ class ProblemCase:
     def _line(self, function: str) -> int | None:
         code = getattr(getattr(self.module, function), "__code__", None)
         return code.co_firstlineno if isinstance(code, CodeType) else None
+
+
+def _keeps_others(module: "torch.nn.Module") -> bool:
+    """Whether it has tensors that are neither parameters nor buffers in its state."""
+    from evaluator.worker.nested import tensors
+
+    own = {name: value for name, value in vars(module).items() if name not in ("_parameters", "_buffers", "_modules")}
+    return bool(module._non_persistent_buffers_set) or _is_lazy(module) or any(True for _ in tensors(own))
 
 
 def _is_lazy(model: "torch.nn.Module") -> bool:

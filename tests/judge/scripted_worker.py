@@ -10,13 +10,15 @@ ENTRY = f"{__name__}:main"
 
 
 def main(descriptors: Mapping[str, int]) -> int:
-    """Follow each request's `script`: a number is a pause in seconds, a word the kind of a message to send."""
+    """Follow each request's `script`: a number is a pause in seconds, "hear" waits for a message, another word sends one of that kind."""
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     while True:
         try:
             request, _ = channel.receive()
             for step in request["script"]:
-                if isinstance(step, str):
+                if step == "hear":
+                    channel.receive()
+                elif isinstance(step, str):
                     channel.send({"kind": step, "seq": request["seq"]})
                 else:
                     time.sleep(step)

@@ -139,6 +139,28 @@ def test_a_gpu_draws_its_own_inputs_and_keeps_its_generator(tmp_path: Path) -> N
     assert torch.equal(on_gpu.cpu(), on_cpu)
 
 
+@pytest.mark.parametrize(
+    ("line", "anywhere"),
+    [
+        ("self.register_buffer('kept', torch.rand(2))", True),
+        ("self.start = torch.rand(2)", False),
+        ("self.parts = {'start': [torch.rand(2)]}", False),
+        ("self.register_buffer('mask', torch.rand(2), persistent=False)", False),
+        ("self.shift = torch.randint(9, (1,)).item()", False),
+    ],
+)
+def test_another_device_draws_what_a_submission_is_given(tmp_path: Path, line: str, anywhere: bool) -> None:
+    source = PLAIN.replace("        self.dropout", f"        {line}\n        self.dropout")
+    assert problem(tmp_path, source).instance("full").is_drawn_anywhere is anywhere
+
+
+@pytest.mark.gpu
+def test_a_gpu_draws_parameters_if_any_device_may(tmp_path: Path) -> None:
+    case = problem(tmp_path).instance("full")
+    on_gpu, on_cpu = (case.model(1, "cuda:0", anywhere=anywhere).state_dict()["linear.weight"] for anywhere in (True, False))
+    assert on_gpu.device.type == "cuda" and not torch.equal(on_gpu, on_cpu)
+
+
 def test_dropout_is_off(tmp_path: Path) -> None:
     case = problem(tmp_path).instance("full")
     inputs, model = case.inputs(1, "cpu"), case.model(1)

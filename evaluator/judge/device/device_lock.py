@@ -25,7 +25,7 @@ class DeviceLock:
     always alone.
 
     Further lock files are places in the queue, which go to judges in the order of their arrival. A judge with a place prepares for the
-    device, and gets it before judges without a place.
+    device, and gets it before judges without a place. One that has had the device needs no place: whoever has begun goes first.
     """
 
     def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
@@ -34,12 +34,12 @@ class DeviceLock:
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         names = ["", "-alone", "-queue", *(f"-next-{number}" for number in range(PLACES))]
         self._device, self._second, self._queue, *self._places = open_all([f"assay-{name}{each}.lock" for each in names])
-        self._has_device = self._has_second = self._was_held = False
+        self._has_device = self._has_second = self._was_held = self._is_exclusive = False
         self._place: int | None = None
 
     def take_place(self) -> None:
         """Wait for a place in the queue, while another judge may have the device. Call `acquire` soon: all others wait."""
-        if self.held or self._place is not None:
+        if self.held or self.was_held or self._place is not None:
             return
         with waiting("a place in the queue for the device"):
             fcntl.flock(self._queue, fcntl.LOCK_EX)  # in the order of arrival
@@ -73,12 +73,13 @@ class DeviceLock:
             with waiting("exclusive use of the device"):
                 fcntl.flock(self._second, fcntl.LOCK_EX)
             self._has_second = True
+        self._is_exclusive = True
 
     def share(self) -> None:
         """Let the next judge have the device. It does not time before this one has released it. Requires exclusive use."""
         if self.is_alone:
             fcntl.flock(self._device, fcntl.LOCK_UN)
-            self._has_device = False
+            self._has_device = self._is_exclusive = False
             self._tell(False)
 
     @property
@@ -106,6 +107,7 @@ class DeviceLock:
             fcntl.flock(self._device, fcntl.LOCK_UN)
             self._has_device = False
             self._tell(False)
+        self._is_exclusive = False
 
     def _leave_place(self) -> None:
         if self._place is not None:
@@ -114,14 +116,18 @@ class DeviceLock:
 
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:
-        """Let others have the device meanwhile, if it is held."""
-        again = self.acquire_alone if self.is_alone else self.acquire if self.held else None
+        """Let others have the device meanwhile, if it is held. Afterwards it is held, shared or exclusive as before."""
+        was_held, was_exclusive, was_shared = self.held, self._is_exclusive, self.held and not self._has_device
         self.release()
         try:
             yield
         finally:
-            if again is not None:
-                again()
+            if was_exclusive or was_shared:
+                self.acquire_alone()
+            elif was_held:
+                self.acquire()
+            if was_shared:
+                self.share()
 
     def close(self) -> None:
         for descriptor in (self._device, self._second, self._queue, *self._places):

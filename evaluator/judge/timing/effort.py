@@ -62,10 +62,11 @@ BRIEF = Effort(
     enough_s=0.15,
     least_blocks=8,
     settling_s=0.05,
-    singles=Repeats(7, 3, 0.2),
-    bursts=Repeats(5, 5, 0.3),
-    hot_bursts=Repeats(3, 3, 0.1),
+    singles=FULL.singles,
+    bursts=FULL.bursts,
+    hot_bursts=FULL.hot_bursts,
     kernels=Repeats(0, 0, 0.0),
     alone=Repeats(4, 2, 0.2),
 )
-"""For one of several workloads: the earlier ones have warmed the device."""
+"""For one of several workloads: the earlier ones have warmed the device. With fewer bursts, every second evaluation of short kernels was
+contested, and timed again."""

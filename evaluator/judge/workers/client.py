@@ -197,7 +197,8 @@ class WorkerClient:
         on_queued: Callable[[], None] | None = None,
         **fields: Any,
     ) -> Message:
-        """Send a request, serve the worker's builds meanwhile, and return the reply. The time of builds does not count.
+        """Send a request, serve the worker's builds meanwhile, and return the reply. The time of builds does not count; that of compilers
+        in the worker does.
 
         The judge busy-waits for the first spin_s seconds. With `on_queued`, the worker first reports that it has queued the work. Then, or
         after spin_s seconds, `on_queued` is called.
@@ -209,22 +210,7 @@ class WorkerClient:
         budget = Deadline(deadline_s)
         queued = QueuedCallback(on_queued)
         try:
-            with budget.running():
-                self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=budget.left_s)
-            while True:
-                with budget.running():
-                    message = self._receive(budget.left_s, spin_s, queued)
-                if message.get("kind") == "build":
-                    self._broker.serve(message.get("request"), partial(self._send_within, budget))
-                elif message.get("kind") == "header":
-                    self._broker.take_header(message.get("name"), message.get("text"))
-                elif message.get("kind") == "queued" and queued.expected:
-                    self._accept("queued", message)
-                    queued.hear()
-                elif message.get("kind") == kind and queued.expected:
-                    raise ProtocolError(f"a reply to {kind} that was never queued")
-                else:
-                    return self._accept(kind, message)
+            return self._answer(kind, budget, spin_s, queued, {"seq": self._sequence, **fields}, descriptors)
         except TimeoutError:
             self.exit = ExitEvidence(stage=self.stage, deadline_s=deadline_s)
             self.confined.kill()
@@ -235,6 +221,34 @@ class WorkerClient:
             self.confined.kill()
         log.debug("a worker failed the request %s: %s", kind, self.failure)
         raise WorkerError(self.stage)
+
+    def _answer(
+        self, kind: str, budget: Deadline, spin_s: float, queued: QueuedCallback, fields: Message, descriptors: Sequence[int]
+    ) -> Message:
+        """Send a request, and return its reply."""
+        with contextlib.ExitStack() as compiling:
+            with budget.running():
+                self.channel.send({"kind": kind, **fields}, descriptors, timeout_s=budget.left_s)
+            while True:
+                with budget.running():
+                    message = self._receive(budget.left_s, spin_s, queued)
+                if message.get("kind") == "build":
+                    self._broker.serve(message.get("request"), partial(self._send_within, budget))
+                elif message.get("kind") == "header":
+                    self._broker.take_header(message.get("name"), message.get("text"))
+                elif message.get("kind") == "compiling":
+                    compiling.close()
+                    compiling.enter_context(self._broker.compiling())
+                elif message.get("kind") == "compiled":
+                    compiling.close()
+                    self._send_within(budget, {}, [])
+                elif message.get("kind") == "queued" and queued.expected:
+                    self._accept("queued", message)
+                    queued.hear()
+                elif message.get("kind") == kind and queued.expected:
+                    raise ProtocolError(f"a reply to {kind} that was never queued")
+                else:
+                    return self._accept(kind, message)
 
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
         """Have the worker load a source file, which is sent as a descriptor."""

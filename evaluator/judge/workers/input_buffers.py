@@ -143,9 +143,11 @@ def construct(
     compiled: bool = False,
     constants: Mapping[str, Any] | None = None,
     keeps: bool = False,
+    on_device: bool = False,
 ) -> Constructed:
     """Have the worker construct its model for the case, with the init arguments and the seed. Optionally copy the parameters of `model`,
     the reference, and wrap the model in torch.compile. constants: set in its module. keeps: its models of other cases are kept.
+    on_device: where tensors are made.
 
     Raises WorkerError, ProtocolError.
     """
@@ -153,6 +155,7 @@ def construct(
         "case": case.name,
         "constants": {name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
         "keeps": keeps,
+        "on_device": on_device,
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
         "source": source,

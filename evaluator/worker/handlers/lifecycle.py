@@ -1,5 +1,6 @@
 """Loads the submission's source, makes its model, and maps the judge's memory."""
 
+import contextlib
 import ctypes
 import gc
 import importlib.util
@@ -7,8 +8,10 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy.random  # numpy would import it in the worker, which may not be able to
@@ -64,7 +67,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None
 
-    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device)
+    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, partial(_compiling, state))
     state.watches = [watch for install in _HOOKS if (watch := install(process)) is not None]
     sys.argv = [str(state.path)]
     if str(state.path.parent) not in sys.path:
@@ -79,6 +82,20 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     state.module, state.records = module, RecordMaker(module)
     state.model_class = getattr(module, request["class"])
     return {}
+
+
+@contextlib.contextmanager
+def _compiling(state: State) -> Iterator[None]:
+    """Tell the judge that a compiler runs, and wait for the device after it. Only the main thread speaks with the judge."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    state.channel.send({"kind": "compiling"})
+    try:
+        yield
+    finally:
+        state.channel.send({"kind": "compiled"})
+        state.channel.receive()
 
 
 def start(state: State, request: Message, _: Sequence[int]) -> Message:
@@ -122,7 +139,8 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     state.set_constants(constants)
     _seed(request["seed"])
     procedure = Procedure.decode(request.get("procedure"))
-    model = state.model_class(*arguments)
+    model = _made_on_device(state, arguments) if request["on_device"] else None
+    model = state.model_class(*arguments) if model is None else model
     agreement = Agreement()
     parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
@@ -136,6 +154,12 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     state.prepared[request["case"]] = Prepared(model, parameters, procedure, constants)
     state.choose(request["case"])
     return asdict(agreement)
+
+
+def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:
+    """The model, if it can be made there: its file may mix devices."""
+    with contextlib.suppress(Exception), state.device:
+        return state.model_class(*arguments)
 
 
 def choose(state: State, request: Message, _: Sequence[int]) -> Message:

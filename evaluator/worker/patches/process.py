@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ class WorkerProcess:
     """Runs kernels on the CPU."""
     on_device: bool
     """Whether the submission runs on a GPU."""
+    compiling: Callable[[], AbstractContextManager[None]] = nullcontext
+    """In its context a compiler runs in this process, so that the judge lets others have the GPU."""
 
 
 Watch = Callable[[], None]

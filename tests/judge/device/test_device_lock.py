@@ -147,6 +147,18 @@ def test_a_place_that_is_given_up_is_the_next_ones() -> None:
         lock.close()
 
 
+def test_who_has_begun_needs_no_place_again() -> None:
+    begun, *waiting = (DeviceLock("gpu-1") for _ in range(PLACES + 1))
+    begun.acquire()
+    for lock in waiting:
+        lock.take_place()
+    with begun.yielded():
+        assert is_free()
+    assert begun.held and not is_free()
+    for lock in (begun, *waiting):
+        lock.close()
+
+
 def test_places_go_in_the_order_of_arrival(folder: Path) -> None:
     *having, first, second = (DeviceLock("gpu-1") for _ in range(PLACES + 2))
     for lock in having:
@@ -288,7 +300,7 @@ def test_what_was_had_is_had_again_after_a_build(shares: bool) -> None:
     lock._tell = told.append
     with lock.yielded():
         assert not lock.held and is_free() and is_free("gpu-1-alone")
-    assert lock.is_alone and told == ([True] if shares else [False, True])
+    assert lock.held and lock.is_alone is not shares and told == ([True, False] if shares else [False, True])
     lock.close()
 
 

@@ -45,9 +45,8 @@ def started(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> I
     try:
         worker.request("ping", limits.START_S)
         worker.load(source, limits.START_S, **{"class": "ModelNew"}, device="cpu", threads=1, ablate=False)
-        worker.request(
-            "construct", limits.START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None, case="full", constants={}, keeps=False
-        )
+        told: dict[str, Any] = {"case": "full", "dtype": None, "constants": {}, "keeps": False, "on_device": False}
+        worker.request("construct", limits.START_S, seed=1, arguments={"list": []}, parameters=[], **told)
         sets = [InputSet(memory, [tensor]) for tensor in inputs]
         worker.hand_over([allocation for one in sets for allocation in one.allocations], limits.START_S)
         yield TimedWorker(worker, limits.START_S, None), sets, memory

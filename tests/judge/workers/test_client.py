@@ -1,5 +1,6 @@
 """The judge's end of a request that is queued first, with a worker that answers by a script."""
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -14,11 +15,12 @@ from tests.judge import scripted_worker
 
 DEADLINE_S = 60.0
 OVERDUE_S = 0.2
+LOCK = "a-device-of-this-test"
 
 
 @pytest.fixture
 def worker(context: JudgeContext) -> Iterator[WorkerClient]:
-    lock = DeviceLock(context.device.unique_id)
+    lock = DeviceLock(LOCK)
     program = Program(entry=scripted_worker.ENTRY, readonly=context.readonly)
     worker = WorkerClient.start(context.zygote, program, context.builder, lock, times=StageTimes(), no_device=True, record=None)
     worker.request("ready", DEADLINE_S, script=["ready"])
@@ -70,3 +72,33 @@ def test_an_exception_needs_no_queue(worker: WorkerClient) -> None:
     with pytest.raises(WorkerError):
         ask(worker, "failed")
     assert "validation error" in worker.protocol_error  # it was taken for a report, and is none
+
+
+@pytest.mark.parametrize(("stage", "yields"), [("rounds", True), ("timing", False)])
+def test_others_have_the_device_while_a_worker_compiles(worker: WorkerClient, stage: str, yields: bool) -> None:
+    other, had = DeviceLock(LOCK), []
+    worker.stage = stage
+    worker.lock.acquire_alone()
+
+    def take() -> None:
+        other.acquire_alone()
+        had.append(True)
+        other.release()
+
+    waiting = threading.Thread(target=take, daemon=True)
+    waiting.start()
+    worker.request("call", DEADLINE_S, script=["compiling", 0.5, "compiled", "hear", "call"])
+    assert had == [True] * yields and worker.lock.is_alone
+    worker.lock.release()
+    waiting.join(DEADLINE_S)
+    other.close()
+    assert had == [True]
+
+
+def test_a_worker_that_fails_while_it_compiles_gives_the_device_back(worker: WorkerClient) -> None:
+    worker.stage = "rounds"
+    worker.lock.acquire()
+    with pytest.raises(WorkerError):
+        worker.request("call", 0.5, script=["compiling", 30.0, "compiled", "call"])
+    assert worker.lock.held and worker.exit is not None and worker.exit.deadline_s == 0.5
+    worker.lock.release()
