@@ -36,7 +36,7 @@ class Prepared:
     parameters: dict[str, torch.Tensor]
     procedure: Procedure
     constants: dict[str, Any]
-    """Of its module: the case's."""
+    """The case's, which its module has."""
 
 
 class State:

@@ -25,7 +25,7 @@ class DeviceLock:
     always alone.
 
     Further lock files are places in the queue, which go to judges in the order of their arrival. A judge with a place prepares for the
-    device, and gets it before judges without a place. One that has had the device needs no place: whoever has begun goes first.
+    device, and gets it before judges without a place. A judge that has had the device needs no place.
     """
 
     def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
