@@ -1,8 +1,8 @@
 """The timings of one submission in its case and in all other workloads, in the same two workers, on a device that is watched meanwhile.
 
-While the candidate lives, the judge constructs each workload, runs its rounds, and times it in turns with the baseline; in the end its
-case, whose rounds it has passed. After the candidate has ended, the baseline is timed alone in each. So no workload needs another worker
-or start of CUDA. Without a timing there are only rounds.
+First the judge constructs each workload and runs its rounds. Then it has the device alone, and times each workload in turns with the
+baseline; in the end the case, whose rounds are passed already. After the candidate has ended, the baseline is timed alone in each. Workers
+keep the models of all workloads, if they fit, so that none is constructed while others wait. Without a timing there are only rounds.
 """
 
 import logging
