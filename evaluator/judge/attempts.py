@@ -230,7 +230,6 @@ class Attempts:
             if rerun.step is Step.ROUNDS:
                 worker_set.lock.acquire_alone()
                 session.evidence_builder.rounds = []
-                worker_set.reference = worker_set.reference_in(session.task.case)
             worker = worker_set.fresh(replaces=not session.attempt.is_repeated)
             if rerun.step is Step.TIMING:
                 worker_set.launcher.construct(worker, session.reference.arguments, session.reference.model)

@@ -158,7 +158,9 @@ class CaseTimings:
     def _rounds_in(self, case: ProblemCase) -> _Judged:
         """The submission's rounds in a workload, up to a wrong one."""
         job, candidate, keeps = self._task.job, self.candidate, self._worker_set.keeps_models
-        reference = self._worker_set.reference_in(case)
+        given = self._evidence_builder.evidence.parameters
+        by_name = given is None or not (given.source == "drawn" or given.kept or given.unmatched)
+        reference = self._worker_set.reference_in(case, anywhere=by_name)  # other submissions draw their own, by the seed, on the CPU
         if keeps:
             self._worker_set.construct_also(case, reference)
         self._launcher.construct(candidate, reference.arguments, reference.model, case, keeps=keeps)

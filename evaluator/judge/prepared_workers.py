@@ -57,18 +57,22 @@ class PreparedWorkers:
         """A worker that has started CUDA, and received nothing of the submission."""
         self._is_dismissed = False
 
-    def draw_model(self) -> None:
-        """Draw the reference's model on the CPU, which may take seconds, unless the device is to draw it. Raises ProblemError."""
-        if not self._task.case.is_drawn_anywhere:
-            self._drawn = self._task.case.drawn_model(self.launcher.seed)
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no other worker of this evaluation starts or constructs."""
+        return all(begun is None or begun.done() for begun in (self._loaded, self._constructed, self._spare))
 
-    def reference_in(self, case: ProblemCase) -> Reference:
-        """The reference in a case. Raises ProblemError."""
+    def draw_model(self) -> None:
+        """Draw the reference's model in the task's case on the CPU, which may take seconds. Raises ProblemError."""
+        self._drawn = self._task.case.drawn_model(self.launcher.seed)
+
+    def reference_in(self, case: ProblemCase, *, anywhere: bool = False) -> Reference:
+        """The reference in a case. anywhere: the device may draw it. Raises ProblemError."""
         drawn, self._drawn = self._drawn, None
         if drawn is not None and case is self._task.case:
             model = drawn.to(self.device)
-        else:  # a submission that draws its own parameters does so on the CPU
-            model = case.model(self.launcher.seed, self.device, anywhere=self.launcher.source == "copied")
+        else:
+            model = case.model(self.launcher.seed, self.device, anywhere=anywhere)
         return Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
 
     def dismiss(self) -> None:

@@ -241,7 +241,7 @@ class ProblemCase:
         if target.type == "meta":
             model = self._constructed(seed, "meta")
         elif anywhere and target.type != "cpu" and self.is_drawn_anywhere:
-            with contextlib.suppress(ProblemError):  # its file may mix devices
+            with contextlib.suppress(ProblemError, torch.OutOfMemoryError):  # its file may mix devices, or draw wider values first
                 model = self._constructed(seed, target)
         if model is None:
             model = self._constructed(seed, "cpu")

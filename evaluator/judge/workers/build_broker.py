@@ -23,8 +23,6 @@ from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, Message, P
 MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 """Maximum stored compiler output of a submission's builds. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
 KEPT_DIAGNOSTICS = 5
-MAX_COMPILATIONS = 1000
-"""Maximum number of compilers in the worker during which others have the device."""
 MAX_ANSWER_CHARS = 50_000
 """Maximum compiler output that is sent to the worker."""
 PIECE_BYTES = 64
@@ -73,7 +71,8 @@ class BuildBroker:
         compilers begin, and with the worker's `stage` when they have ended."""
         self._stage = stage
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
-        self._compilations = 0
+        self._compiling_s = 0.0
+        """Total time of compilers in the worker, with waiting for the device after each."""
         self._building_s = 0.0
         """Total time of its builds, without waiting."""
         self._headers: dict[str, list[str]] = defaultdict(list)
@@ -124,12 +123,12 @@ class BuildBroker:
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """Let others have the device while a compiler runs in the worker; not in a timing, nor too often."""
-        self._compilations += 1
-        with self._times.spending("build"):
-            yields = self._stage() != "timing" and self._compilations <= MAX_COMPILATIONS
-            with self._lock.yielded() if yields else contextlib.nullcontext():
-                yield
+        """Let others have the device while a compiler runs in the worker; no longer than MAX_COMPILING_S in total."""
+        start = time.monotonic()
+        yields = self._compiling_s < limits.MAX_COMPILING_S
+        with self._times.spending("build"), self._lock.yielded() if yields else contextlib.nullcontext():
+            yield
+        self._compiling_s += time.monotonic() - start
 
     def note(self, evidence: BuildEvidence) -> None:
         """Add a build to the evidence, and shorten the compilers' output to the limit."""

@@ -74,6 +74,8 @@ class WorkerClient:
         self.exit: ExitEvidence | None = None
         self.protocol_error = ""
         self.kernel_times: KernelTimes | None = None
+        self.may_yield: Callable[[], bool] = lambda: False
+        """Whether others may have the device while a compiler runs in the worker."""
         self.cases: set[str] = set()
         """The cases whose models it has."""
         self.first_line = 1
@@ -227,28 +229,45 @@ class WorkerClient:
     ) -> Message:
         """Send a request, and return its reply."""
         with contextlib.ExitStack() as compiling:
+            try:
+                return self._exchange(kind, budget, spin_s, queued, {"kind": kind, **fields}, descriptors, compiling)
+            except (TimeoutError, ProtocolError, ValidationError):
+                self.confined.kill()  # before the judge waits for the device
+                raise
+
+    def _exchange(
+        self,
+        kind: str,
+        budget: Deadline,
+        spin_s: float,
+        queued: QueuedCallback,
+        request: Message,
+        descriptors: Sequence[int],
+        compiling: contextlib.ExitStack,
+    ) -> Message:
+        with budget.running():
+            self.channel.send(request, descriptors, timeout_s=budget.left_s)
+        while True:
             with budget.running():
-                self.channel.send({"kind": kind, **fields}, descriptors, timeout_s=budget.left_s)
-            while True:
-                with budget.running():
-                    message = self._receive(budget.left_s, spin_s, queued)
-                if message.get("kind") == "build":
-                    self._broker.serve(message.get("request"), partial(self._send_within, budget))
-                elif message.get("kind") == "header":
-                    self._broker.take_header(message.get("name"), message.get("text"))
-                elif message.get("kind") == "compiling":
-                    compiling.close()
+                message = self._receive(budget.left_s, spin_s, queued)
+            if message.get("kind") == "build":
+                self._broker.serve(message.get("request"), partial(self._send_within, budget))
+            elif message.get("kind") == "header":
+                self._broker.take_header(message.get("name"), message.get("text"))
+            elif message.get("kind") == "compiling":
+                compiling.close()
+                if self.stage != "timing" and self.may_yield():
                     compiling.enter_context(self._broker.compiling())
-                elif message.get("kind") == "compiled":
-                    compiling.close()
-                    self._send_within(budget, {}, [])
-                elif message.get("kind") == "queued" and queued.expected:
-                    self._accept("queued", message)
-                    queued.hear()
-                elif message.get("kind") == kind and queued.expected:
-                    raise ProtocolError(f"a reply to {kind} that was never queued")
-                else:
-                    return self._accept(kind, message)
+            elif message.get("kind") == "compiled":
+                compiling.close()
+                self._send_within(budget, {}, [])
+            elif message.get("kind") == "queued" and queued.expected:
+                self._accept("queued", message)
+                queued.hear()
+            elif message.get("kind") == kind and queued.expected:
+                raise ProtocolError(f"a reply to {kind} that was never queued")
+            else:
+                return self._accept(kind, message)
 
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
         """Have the worker load a source file, which is sent as a descriptor."""

@@ -137,10 +137,11 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     if not request["keeps"]:
         state.prepared.clear()
     state.set_constants(constants)
-    _seed(request["seed"])
     procedure = Procedure.decode(request.get("procedure"))
     model = _made_on_device(state, arguments) if request["on_device"] else None
-    model = state.model_class(*arguments) if model is None else model
+    if model is None:
+        _seed(request["seed"])
+        model = state.model_class(*arguments)
     agreement = Agreement()
     parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
@@ -157,7 +158,7 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:
-    """The model, if it can be made there: its file may mix devices."""
+    """The baseline's model, if it can be made there: its file may mix devices. Its values are overwritten."""
     with contextlib.suppress(Exception), state.device:
         return state.model_class(*arguments)
 

@@ -76,8 +76,8 @@ def test_an_exception_needs_no_queue(worker: WorkerClient) -> None:
 
 @pytest.mark.parametrize(("stage", "yields"), [("rounds", True), ("timing", False)])
 def test_others_have_the_device_while_a_worker_compiles(worker: WorkerClient, stage: str, yields: bool) -> None:
-    other, had = DeviceLock(LOCK), []
-    worker.stage = stage
+    other, had = DeviceLock(LOCK), list[bool]()
+    worker.stage, worker.may_yield = stage, lambda: True
     worker.lock.acquire_alone()
 
     def take() -> None:
@@ -96,7 +96,7 @@ def test_others_have_the_device_while_a_worker_compiles(worker: WorkerClient, st
 
 
 def test_a_worker_that_fails_while_it_compiles_gives_the_device_back(worker: WorkerClient) -> None:
-    worker.stage = "rounds"
+    worker.stage, worker.may_yield = "rounds", lambda: True
     worker.lock.acquire()
     with pytest.raises(WorkerError):
         worker.request("call", 0.5, script=["compiling", 30.0, "compiled", "call"])

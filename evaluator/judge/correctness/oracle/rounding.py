@@ -92,14 +92,21 @@ def _all_taken(
     for _ in range(most_runs):
         if not left:
             return True
-        rows, count = sorted_rows(left, candidate), sum(len(each.positions) for each in left.values())
+        rows, count = sorted_rows(left, candidate), elements(left)
         outputs, selected = oracle.possible(arguments, candidate, rows, generator)
         left = {number: remaining(each, outputs[number], candidate[number], selected) for number, each in left.items()}
         left = {number: each for number, each in left.items() if len(each.positions)}
-        fruitless = 0 if sum(len(each.positions) for each in left.values()) < count else fruitless + 1
+        fruitless = 0 if elements(left) < count else fruitless + 1
         if fruitless * len(rows) >= limits.FRUITLESS_TRIES:
             return False
+    if elements(left) > 2 / (most_runs + 1) * elements(doubts) + limits.DOUBT_ELEMENTS:
+        return False  # more than chance leaves beyond the range of so many runs
     return not any(len(beyond(each, limits.UNSEEN_RANGE / most_runs).positions) for each in left.values())
+
+
+def elements(doubts: Mapping[int, Doubts]) -> int:
+    """The number of elements in doubt."""
+    return sum(len(each.positions) for each in doubts.values())
 
 
 def sorted_rows(doubts: Mapping[int, Doubts], candidate: Sequence[torch.Tensor]) -> torch.Tensor:
