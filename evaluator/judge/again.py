@@ -15,6 +15,7 @@ class Reason(Enum):
     DISTURBED = auto()
     CONTESTED = auto()
     CONTESTED_WORKLOADS = auto()
+    KEPT_MODELS = auto()
 
 
 class Again(Exception):  # noqa: N818

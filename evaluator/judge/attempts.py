@@ -143,6 +143,8 @@ RERUNS = {
     ),
     # Such a call may have done no work.
     Reason.OVERFLOW: Rerun(Step.TIMING, "timed again without outliers: an output overflows because of them", {"outliers": False}),
+    # A model may use memory of its module, which another workload's model has changed.
+    Reason.KEPT_MODELS: Rerun(Step.TIMING, "timed again, one workload's model at a time: {}", {"keeps_models": False}),
     Reason.DISTURBED: Rerun(Step.TIMING, "timed again: {}", REPEATED, second_timing_counts, "second timing"),
     # The judge's clock includes switches of the device between processes, which must not be charged.
     Reason.CONTESTED: Rerun(Step.TIMING, "timed again: {}", REPEATED, lesser_timing_counts, "second timing"),

@@ -35,7 +35,7 @@ def deadline_s(evidence: Evidence, timeout_s: float) -> float:
 def applies(_: object, verdict: Verdict, evidence: Evidence) -> bool:
     """Implements `Tool.applies`. A kernel can be named if the device broke or a call did not end, and the submission's own kernels ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
-    hung = verdict.category is Category.TIMEOUT and evidence.stage in ("rounds", "construct")
+    hung = verdict.category is Category.TIMEOUT and evidence.stage in ("rounds", "construct") and not evidence.workload
     return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in evidence.launches)
 
 

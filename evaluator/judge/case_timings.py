@@ -19,6 +19,7 @@ from evaluator.judge.correctness.rounds import Rounds, has_overflowed
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.device.memory_need import memory_need
+from evaluator.judge.failures import missed_beside_others
 from evaluator.judge.session import Session
 from evaluator.judge.timing.effort import BRIEF
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
@@ -62,7 +63,13 @@ class CaseTimings:
         """Workloads whose rounds were passed."""
         self._timed: list[tuple[_Judged, TimingRun]] = []
         self._unsolved: dict[str, WorkloadEvidence] = {}
+        self._keeps_models = self._attempt.keeps_models and self._worker_set.keeps_models
         self._may_fail = self._task.problem.declaration.failed_workload == "unsolved"
+
+    @property
+    def kept_models(self) -> bool:
+        """Whether workers keep models of several workloads."""
+        return self._keeps_models and bool(self._judged)
 
     def pass_rounds(self) -> bool:
         """Run the rounds of each workload besides the first. Returns whether the submission may go on. Raises as Rounds.run does."""
@@ -80,7 +87,7 @@ class CaseTimings:
                 else:
                     self._evidence_builder.rounds.append(last)
                     return False
-        self._evidence_builder.note(workload="", unsolved=tuple(self._unsolved))
+        self._evidence_builder.note(workload="", unsolved=() if self._task.job.is_timed else tuple(self._unsolved))
         return True
 
     @contextmanager
@@ -89,8 +96,10 @@ class CaseTimings:
         self._evidence_builder.note(workload=case.name)
         try:
             yield
-        except WorkerError:
+        except WorkerError as error:
             if not self._may_fail or self.candidate.broke_out or not self.candidate.failure:
+                raise
+            if missed_beside_others(self._worker_set, error):
                 raise
             self._unsolved[case.name] = self._evidence(case, right=False, message=self.candidate.failure)
             log.info("loaded again for the next workload: %s", self.candidate.failure)
@@ -157,7 +166,7 @@ class CaseTimings:
 
     def _rounds_in(self, case: ProblemCase) -> _Judged:
         """The submission's rounds in a workload, up to a wrong one."""
-        job, candidate, keeps = self._task.job, self.candidate, self._worker_set.keeps_models
+        job, candidate, keeps = self._task.job, self.candidate, self._keeps_models
         given = self._evidence_builder.evidence.parameters
         by_name = given is None or not (given.source == "drawn" or given.kept or given.unmatched)
         reference = self._worker_set.reference_in(case, anywhere=by_name)  # other submissions draw their own, by the seed, on the CPU

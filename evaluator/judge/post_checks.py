@@ -199,10 +199,8 @@ class PostChecks:
 
     @property
     def _call_s(self) -> float:
-        """Timeout of a call in another worker, from the time of the rounds and of compilers, which may run again."""
-        stages_s = self._evidence_builder.evidence.stages_s
-        took_s = stages_s["rounds"] + stages_s.get("build", 0.0)
-        return min(self._task.job.timeout_s, limits.ABLATED_S + limits.AGAIN_FACTOR * took_s)
+        """Timeout of a call in another worker, from the time of the rounds."""
+        return min(self._task.job.timeout_s, limits.ABLATED_S + limits.AGAIN_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
     def run_changed_inputs_and_shapes(self) -> None:
         """Try inputs of other distributions, then other shapes. Those that are not tried decide nothing."""

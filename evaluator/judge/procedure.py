@@ -124,7 +124,7 @@ class Procedure:
         """Time a right submission. Returns whether its outputs were right meanwhile. One that is not timed only has rounds in workloads."""
         session, worker_set, timings = self._session, self._worker_set, CaseTimings(self._session, self._worker_set.newest)
         spent = "second_timing" if session.attempt.is_repeated else ""
-        with timings.candidate.entering("rounds", spent or "workloads"):
+        with timings.candidate.entering("rounds", spent or ("workloads" if self._task.workloads else "rounds")):
             if not timings.pass_rounds():
                 return False
         if not self._task.job.is_timed:
@@ -136,10 +136,12 @@ class Procedure:
         try:
             with timings.candidate.entering("timing", spent):
                 session.evidence_builder.note(timing=timings.run(baseline))
-        except WrongAnswerError as error:
-            session.evidence_builder.note(wrong_timed_answer=error.evidence)
-            return False
-        except WorkerError as error:
+        except (WrongAnswerError, WorkerError) as error:
+            if timings.kept_models and not timings.candidate.broke_out and not (worker_set.baseline or baseline).failure:
+                raise Again(Reason.KEPT_MODELS, str(error)) from error
+            if isinstance(error, WrongAnswerError):
+                session.evidence_builder.note(wrong_timed_answer=error.evidence)
+                return False
             if failure := (worker_set.baseline or baseline).failure:
                 raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise

@@ -39,6 +39,8 @@ class Attempt:
     """Whether this repeats a timing that may still count. Then the candidate's worker stays the first timing's."""
     is_second: bool = False
     """Whether this is not the first timing."""
+    keeps_models: bool = True
+    """Whether workers may keep the models of all workloads."""
     only_contested: bool = False
     """Whether only workloads are timed in which the judge's clock adds to the claims."""
 

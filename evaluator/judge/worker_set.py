@@ -75,10 +75,14 @@ class WorkerSet(PreparedWorkers):
     def share_device(self) -> None:
         """Let the next submission have a GPU for its rounds, during the remaining checks of this one, if memory suffices for both. Not if
         the verdict depends on these checks: another submission's use of time or memory must not influence it."""
-        if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict":
-            free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
-            if free_bytes >= limits.FREE_SHARE * total_bytes:
-                self.lock.share()
+        if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict" and self._has_room:
+            self.lock.share()
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether a GPU has so much memory free that others may use it."""
+        free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
+        return free_bytes >= limits.FREE_SHARE * total_bytes
 
     def _fits_beside_others(self) -> bool:
         """Whether a GPU has NEED_FACTOR times the minimum memory for judging free."""
@@ -104,7 +108,7 @@ class WorkerSet(PreparedWorkers):
         worker = self._take_spare() if check else None
         is_new = worker is None
         worker = worker or self.launcher.fork(environment, self._task.report)
-        worker.may_yield = lambda: self.is_quiet
+        worker.may_yield = lambda: self.device.type == "cuda" and self.is_quiet and self._has_room
         self.workers.append(worker)
         if is_new:
             self.launcher.greet(worker)

@@ -147,6 +147,12 @@ class ProblemCase:
     """Arguments that files give, by their positions."""
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """All constants that any case sets, as they are in this one."""
+        names = dict.fromkeys(name for _, _, constants in self._declared.shapes() for name in constants)
+        return {name: getattr(self.module, name) for name in names}
+
+    @property
     def rows_independent(self) -> bool:
         """Whether row i of every output depends only on row i of every input tensor."""
         return self.problem.declaration.rows_independent

@@ -104,6 +104,29 @@ def test_full_can_t_be_unsolved(in_all: Judge) -> None:
     assert in_all(forward("return x * 3"), "unsolved").status is Status.INCORRECT
 
 
+def test_a_model_may_use_its_modules_memory(judge: Judge) -> None:
+    """Which the model of another workload has replaced, if both are kept."""
+    problem = PROBLEM.replace("    def forward", "    def __init__(self, rows):\n        super().__init__()\n\n    def forward").replace(
+        "[]\n", "[rows]\n"
+    )
+    code = """
+import torch
+
+SPACE = {}
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        SPACE["y"] = torch.empty(rows, 30)
+
+    def forward(self, x):
+        return SPACE["y"].copy_(torch.tanh(x)) * 3
+"""
+    result = judge(code, problem_text=problem.replace("FAILED", "fails"))
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert len(workloads(result)) == 3
+
+
 def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Judge) -> None:
     body = """
     kept = self.__dict__.setdefault("kept", [])

@@ -139,6 +139,16 @@ def test_a_gpu_draws_its_own_inputs_and_keeps_its_generator(tmp_path: Path) -> N
     assert torch.equal(on_gpu.cpu(), on_cpu)
 
 
+def test_a_case_has_all_constants_that_any_case_sets(tmp_path: Path) -> None:
+    declared = PLAIN + 'ASSAY = dict(cases={"full": {}, "small": {"batch_size": 2}}, workloads={"one": {}, "two": {"features": 7}})\n'
+    loaded = problem(tmp_path, declared)
+    assert [loaded.instance(name).settings for name in ("full", "small", "two")] == [
+        {"batch_size": 6, "features": 5},
+        {"batch_size": 2, "features": 5},
+        {"batch_size": 6, "features": 7},
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "anywhere"),
     [

@@ -125,9 +125,14 @@ class BuildBroker:
     def compiling(self) -> Iterator[None]:
         """Let others have the device while a compiler runs in the worker; no longer than MAX_COMPILING_S in total."""
         start = time.monotonic()
-        yields = self._compiling_s < limits.MAX_COMPILING_S
-        with self._times.spending("build"), self._lock.yielded() if yields else contextlib.nullcontext():
-            yield
+        with contextlib.ExitStack() as yielded:
+            if self._compiling_s < limits.MAX_COMPILING_S:
+                yielded.enter_context(self._lock.yielded())
+            try:
+                yield
+            finally:
+                with self._times.spending("queue"):
+                    yielded.close()
         self._compiling_s += time.monotonic() - start
 
     def note(self, evidence: BuildEvidence) -> None:

@@ -130,7 +130,7 @@ class Launcher:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
         case = case or self._task.case
         on_device = self._memory.device.type == "cuda" and case.is_drawn_anywhere
-        told: dict[str, Any] = {"constants": case.constants, "compiled": compiled, "keeps": keeps, "on_device": on_device}
+        told: dict[str, Any] = {"constants": case.settings, "compiled": compiled, "keeps": keeps, "on_device": on_device}
         construct(worker, self._memory, arguments, model, self.seed, case, limits.LOAD_S, **told)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:

@@ -67,7 +67,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None
 
-    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, partial(_compiling, state))
+    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, partial(_compiling, state, os.getpid()))
     state.watches = [watch for install in _HOOKS if (watch := install(process)) is not None]
     sys.argv = [str(state.path)]
     if str(state.path.parent) not in sys.path:
@@ -85,11 +85,13 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 
 
 @contextlib.contextmanager
-def _compiling(state: State) -> Iterator[None]:
-    """Tell the judge that a compiler runs, and wait for the device after it. Only the main thread speaks with the judge."""
-    if threading.current_thread() is not threading.main_thread():
+def _compiling(state: State, pid: int) -> Iterator[None]:
+    """Tell the judge that a compiler runs, and wait for the device after it. Only the main thread of process `pid` does so."""
+    speaks = threading.current_thread() is threading.main_thread() and os.getpid() == pid
+    if not speaks or torch.cuda.is_current_stream_capturing():
         yield
         return
+    synchronize(state.device)  # enqueued work must not run beside others
     state.channel.send({"kind": "compiling"})
     try:
         yield
@@ -160,7 +162,9 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
 def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:
     """The baseline's model, if it can be made there: its file may mix devices. Its values are overwritten."""
     with contextlib.suppress(Exception), state.device:
-        return state.model_class(*arguments)
+        made = state.model_class(*arguments)
+        torch.cuda.empty_cache()  # of what it drew from
+        return made
 
 
 def choose(state: State, request: Message, _: Sequence[int]) -> Message:
