@@ -217,7 +217,6 @@ LOAD_S = _limit(120.0, "s", "Timeout of loading and of constructing, without bui
 COMPILE_S = _limit(300.0, "s", "Timeout of the first call of a model in torch.compile.")
 TRIAL_S = _limit(20.0, "s", "Timeout of a compiler's trial, for which the device may have to wait.")
 MAX_BUILDS = _limit(32, "builds", "Maximum that one submission may request.")
-MAX_COMPILING_S = _limit(120.0, "s", "After this total time of compilers in a worker, with waiting, it keeps the device while they run.")
 MAX_BUILDING_S = _limit(900.0, "s", "Maximum total time of builds: afterwards a further one is refused.")
 AGAIN_FACTOR = _limit(5, "times the first", "Timeout of a step that runs again, with what the following limits add.")
 SECOND_S = _limit(3.0, "s", "More for a call that is made again to name a kernel: an endless one holds the device for that time.")
@@ -227,7 +226,6 @@ ABLATED_S = _limit(10.0, "s", "More for a call without own kernels: a loop that 
 FREE_SHARE = _limit(
     0.5, "of the memory", "With less free, no other submission shares the GPU. The models of all workloads are kept if they need less."
 )
-NEED_FACTOR = _limit(2, "times the need", "A submission shares a GPU only if so much memory is free.")
 FAIR_SHARE = _limit(0.5, "of the device's memory", "If a submission uses more, it is the cause when the judge lacks memory.")
 
 LIMITS = dict(zip([name for name in globals() if name.isupper()], _made, strict=True))

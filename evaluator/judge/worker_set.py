@@ -13,6 +13,9 @@ from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.prepared_workers import PreparedWorkers
 from evaluator.judge.workers.client import WorkerClient
 
+NEED_FACTOR = 2
+"""A submission shares a GPU only if so many times its minimum memory is free."""
+
 
 class WorkerSet(PreparedWorkers):
     """All workers of one task, with the device's lock and the memory shared with the judge. `close` ends and frees all."""
@@ -89,7 +92,7 @@ class WorkerSet(PreparedWorkers):
         if self.lock.is_alone or self.device.type == "cpu":
             return True
         need = memory_need(self._task.case)
-        return need is not None and limits.NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
+        return need is not None and NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
 
     def empty_cache(self) -> None:
         """Return memory that PyTorch keeps for this process's tensors to the driver: workers may need it."""

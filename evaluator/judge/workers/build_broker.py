@@ -23,6 +23,8 @@ from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, Message, P
 MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 """Maximum stored compiler output of a submission's builds. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
 KEPT_DIAGNOSTICS = 5
+MAX_COMPILING_S = 120.0
+"""After this total time of compilers in a worker, with waiting after each, it keeps the device while they run."""
 MAX_ANSWER_CHARS = 50_000
 """Maximum compiler output that is sent to the worker."""
 PIECE_BYTES = 64
@@ -126,7 +128,7 @@ class BuildBroker:
         """Let others have the device while a compiler runs in the worker; no longer than MAX_COMPILING_S in total."""
         start = time.monotonic()
         with contextlib.ExitStack() as yielded:
-            if self._compiling_s < limits.MAX_COMPILING_S:
+            if self._compiling_s < MAX_COMPILING_S:
                 yielded.enter_context(self._lock.yielded())
             try:
                 yield
