@@ -1,5 +1,6 @@
 """The command `assay`, as its installation makes it: a script of its own, which is run from a folder with hostile modules."""
 
+import contextlib
 import json
 import os
 import signal
@@ -169,9 +170,10 @@ def test_ctrl_c_prints_no_traceback(installed: Installed, tmp_path: Path) -> Non
     pipe = tmp_path / "results.jsonl"
     os.mkfifo(pipe)
     command: list[str | Path] = [installed.script, "import", "--db", f"sqlite:///{tmp_path}/x.db", pipe]
-    with subprocess.Popen(command, cwd=installed.folder, env=installed.environment, stderr=subprocess.PIPE) as waiting:
-        held = pipe.open("wb")  # from now on it reads
-        waiting.send_signal(signal.SIGINT)
+    with subprocess.Popen(command, cwd=installed.folder, env=installed.environment, stderr=subprocess.PIPE) as waiting, pipe.open("wb"):
+        while waiting.poll() is None:  # it reads; a signal just before it begins to read ends nothing
+            waiting.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                waiting.wait(10)
         _, told = waiting.communicate(timeout=RUN_S)
-        held.close()
     assert (waiting.returncode, told) == (130, b"interrupted; stored results are kept\n")

@@ -40,9 +40,9 @@ def test_one_that_looks_at_sizes_generalises(judge: Judge, scale: Path) -> None:
     result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.category, result.evidence.generalises) == (Category.OK, "yes"), result.message
     assert [(shape.case, shape.inputs) for shape in result.evidence.shapes] == [
+        ("batch", ("float32 (13, 48)",)),
         ("odd", ("float32 (23, 47)",)),
         ("three-quarters", ("float32 (18, 36)",)),
-        ("batch", ("float32 (13, 48)",)),
     ]
     assert result.summary()["generalises"] == "yes" and result.evidence.stages_s["shapes"] > 0
 
@@ -50,7 +50,7 @@ def test_one_that_looks_at_sizes_generalises(judge: Judge, scale: Path) -> None:
 def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path) -> None:
     result = judge(code(MADE), "23_Scale", problem_path=scale, shapes="others")
     assert (result.status, result.category, result.evidence.generalises) == (Status.CORRECT, Category.OK, "no"), result.message
-    odd, three_quarters, batch = result.evidence.shapes
+    batch, odd, three_quarters = result.evidence.shapes
     assert (odd.right, three_quarters.right, batch.right) == (True, True, False)
     assert batch.category is Category.UNWRITTEN_OUTPUT and "1 element was never written" in batch.message
 
@@ -59,7 +59,7 @@ def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: 
     result = judge(code(before="assert x.size(1) == 48, 'another width'"), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.status, result.category, result.runtime_ms) == (Status.INCORRECT, Category.SHAPE_SPECIFIC, None)
     assert "wrong in the shapes 'odd' (float32 (23, 47)): python_exception" in result.message and "another width" in result.message
-    assert [shape.right for shape in result.evidence.shapes] == [False]
+    assert [shape.right for shape in result.evidence.shapes] == [True, False]
 
 
 def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
@@ -85,7 +85,8 @@ def test_one_that_is_slow_in_a_shape_is_asked_in_all_where_that_counts(judge: Ju
 def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale: Path) -> None:
     result = judge(code(before="if x.size(1) != 48: os.abort()"), "23_Scale", problem_path=scale, shapes="others")
     assert result.category is Category.OK
-    assert [(shape.case, shape.right, shape.category) for shape in result.evidence.shapes] == [("odd", False, Category.PROCESS_CRASH)]
+    assert [(shape.case, shape.right) for shape in result.evidence.shapes] == [("batch", True), ("odd", False)]
+    assert result.evidence.shapes[1].category is Category.PROCESS_CRASH
 
 
 ONCE = """
@@ -111,8 +112,8 @@ def test_shapes_in_which_the_reference_keeps_no_digit_say_nothing(judge: Judge, 
     path.write_text(CODE.replace("return x * self.factor", shifted))
     result = judge(code(), "23_Scale", problem_path=path, shapes="strict")
     assert result.category is Category.OK, result.message
-    assert [(shape.case, shape.right) for shape in result.evidence.shapes] == [("odd", None), ("three-quarters", None), ("batch", True)]
-    assert "differs from its float64 form" in result.evidence.shapes[0].message
+    assert [(shape.case, shape.right) for shape in result.evidence.shapes] == [("batch", True), ("odd", None), ("three-quarters", None)]
+    assert "differs from its float64 form" in result.evidence.shapes[1].message
 
 
 LEADS_OUT = "if x.size(1) != 48: __import__('ctypes').CDLL(None).ptrace(0, 0, 0, 0)"
