@@ -97,9 +97,8 @@ class CaseTimings:
         try:
             yield
         except WorkerError as error:
-            if not self._may_fail or self.candidate.broke_out or not self.candidate.failure:
-                raise
-            if missed_beside_others(self._worker_set, error):
+            may_go_on = self._may_fail and self.candidate.failure and not self.candidate.broke_out
+            if not may_go_on or missed_beside_others(self._worker_set, error):
                 raise
             self._unsolved[case.name] = self._evidence(case, right=False, message=self.candidate.failure)
             log.info("loaded again for the next workload: %s", self.candidate.failure)

@@ -133,9 +133,9 @@ class PreparedWorkers:
     @cached_property
     def keeps_models(self) -> bool:
         """Whether memory suffices for the models of all workloads in each worker."""
-        forms = [case.form for case in self._task.workloads]
-        nbytes = sum(tensor.nbytes for form in forms if form is not None for tensor in tensors(dict(form.state_dict())))
-        return None not in forms and COPIES * nbytes <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
+        models = [case.on_meta for case in self._task.workloads]
+        nbytes = sum(tensor.nbytes for model in models if model is not None for tensor in tensors(dict(model.state_dict())))
+        return None not in models and COPIES * nbytes <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
 
     def prepare_spare(self) -> None:
         """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""

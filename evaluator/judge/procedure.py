@@ -137,12 +137,13 @@ class Procedure:
             with timings.candidate.entering("timing", spent):
                 session.evidence_builder.note(timing=timings.run(baseline))
         except (WrongAnswerError, WorkerError) as error:
-            if timings.kept_models and not timings.candidate.broke_out and not (worker_set.baseline or baseline).failure:
+            failure = (worker_set.baseline or baseline).failure
+            if timings.kept_models and not timings.candidate.broke_out and not failure:
                 raise Again(Reason.KEPT_MODELS, str(error)) from error
             if isinstance(error, WrongAnswerError):
                 session.evidence_builder.note(wrong_timed_answer=error.evidence)
                 return False
-            if failure := (worker_set.baseline or baseline).failure:
+            if failure:
                 raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
         if (doubt := session.doubt) is not None:

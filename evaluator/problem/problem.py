@@ -221,7 +221,7 @@ class ProblemCase:
         return model
 
     @cached_property
-    def form(self) -> "torch.nn.Module | None":
+    def on_meta(self) -> "torch.nn.Module | None":
         """The reference on the device `meta`, without values; None if it can't be constructed there."""
         try:
             return self.model(0, "meta")
@@ -231,7 +231,7 @@ class ProblemCase:
     @cached_property
     def is_drawn_anywhere(self) -> bool:
         """Whether any device may draw the reference: a submission is given all of its tensors. Others it draws by the seed, on the CPU."""
-        return self.form is not None and not any(map(_keeps_others, self.form.modules()))
+        return self.on_meta is not None and not any(map(_keeps_others, self.on_meta.modules()))
 
     def model(self, seed: int, device: "torch.device | str" = "cpu", *, anywhere: bool = False) -> "torch.nn.Module":
         """The reference, with parameters drawn from `seed`, in the declared mode and dtype, on `device`; its call follows the problem's

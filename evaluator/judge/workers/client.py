@@ -209,42 +209,32 @@ class WorkerClient:
         """
         # Random, so that the worker can't send the reply before the request, while the clock does not run.
         self._sequence = secrets.randbits(48)
-        budget = Deadline(deadline_s)
-        queued = QueuedCallback(on_queued)
-        try:
-            return self._answer(kind, budget, spin_s, queued, {"seq": self._sequence, **fields}, descriptors)
-        except TimeoutError:
-            self.exit = ExitEvidence(stage=self.stage, deadline_s=deadline_s)
-            self.confined.kill()
-        except ChannelClosedError:
-            self._exited()
-        except (ProtocolError, ValidationError) as error:
-            self.protocol_error = str(error)[:2000]
-            self.confined.kill()
+        request = {"kind": kind, "seq": self._sequence, **fields}
+        with contextlib.ExitStack() as compiling:  # a failed worker ends before the judge waits for the device
+            try:
+                return self._exchange(request, descriptors, Deadline(deadline_s), spin_s, QueuedCallback(on_queued), compiling)
+            except TimeoutError:
+                self.exit = ExitEvidence(stage=self.stage, deadline_s=deadline_s)
+                self.confined.kill()
+            except ChannelClosedError:
+                self._exited()
+            except (ProtocolError, ValidationError) as error:
+                self.protocol_error = str(error)[:2000]
+                self.confined.kill()
         log.debug("a worker failed the request %s: %s", kind, self.failure)
         raise WorkerError(self.stage)
 
-    def _answer(
-        self, kind: str, budget: Deadline, spin_s: float, queued: QueuedCallback, fields: Message, descriptors: Sequence[int]
-    ) -> Message:
-        """Send a request, and return its reply."""
-        with contextlib.ExitStack() as compiling:
-            try:
-                return self._exchange(kind, budget, spin_s, queued, {"kind": kind, **fields}, descriptors, compiling)
-            except (TimeoutError, ProtocolError, ValidationError):
-                self.confined.kill()  # before the judge waits for the device
-                raise
-
     def _exchange(
         self,
-        kind: str,
+        request: Message,
+        descriptors: Sequence[int],
         budget: Deadline,
         spin_s: float,
         queued: QueuedCallback,
-        request: Message,
-        descriptors: Sequence[int],
         compiling: contextlib.ExitStack,
     ) -> Message:
+        """Send a request, and return its reply. In `compiling` the judge has yielded the device while a compiler runs in the worker."""
+        kind: str = request["kind"]
         with budget.running():
             self.channel.send(request, descriptors, timeout_s=budget.left_s)
         while True:
