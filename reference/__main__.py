@@ -227,7 +227,7 @@ def _alone_on(device: "Device") -> Iterator[None]:
         return
     lock = DeviceLock(device.unique_id)
     try:
-        lock.acquire_alone()
+        lock.acquire_exclusive()
         yield
     finally:
         lock.close()

@@ -33,7 +33,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow(10)
 def test_a_rerun_and_a_wait_in_a_judge_are_shown_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another judge shares the device. It ends its remaining work a while after the submission ran out of memory beside it."""
+    """Another judge has begun. Its evaluation ends a while after the submission ran out of memory beside it."""
     locks = tmp_path / "tmp"
     locks.mkdir(mode=0o1777)
     bench = Bench(tmp_path)
@@ -41,7 +41,7 @@ def test_a_rerun_and_a_wait_in_a_judge_are_shown_on_request(tmp_path: Path, monk
     monkeypatch.setattr(tempfile, "tempdir", str(locks))
     other = DeviceLock(choose_all("cpu")[0][0].unique_id)
     other.acquire()
-    other.share()
+    other.release()
     with bench.start("double", "--jobs", "1", "--json", "-", "-vv", TMPDIR=str(locks)) as process:
         assert process.stdout is not None and process.stderr is not None
         stdout: list[str] = []
@@ -53,17 +53,16 @@ def test_a_rerun_and_a_wait_in_a_judge_are_shown_on_request(tmp_path: Path, monk
             if "judged again" in line:
                 break
         time.sleep(4.0)  # of which the judge may spend some before it waits
-        other.release()
+        other.close()
         lines += process.stderr
         reader.join()
-    other.close()
     assert [json.loads(line)["category"] for line in stdout] == ["python_exception"]
     shown = "".join(lines)
     assert "\x1b" not in shown
     assert any(LINE.match(line) for line in lines), shown
     judge = r"^[\d:.]+ judge 1 double/crowded\.py: "
     assert re.search(rf"{judge}judged again, alone on the device: out of memory beside another submission$", shown, re.M), shown
-    assert re.search(rf"{judge}waited \d+\.\d s for exclusive use of the device$", shown, re.M), shown
+    assert re.search(rf"{judge}waited \d+\.\d s for the end of other evaluations on the device$", shown, re.M), shown
     assert re.search(rf"{judge}a worker failed the request \w+: RuntimeError: CUDA out of memory\\x1b\[31m$", shown, re.M), shown
     assert re.search(rf"{judge}stage rounds$", shown, re.M), shown
 

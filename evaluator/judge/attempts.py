@@ -105,7 +105,7 @@ def _after_timings(session: Session, first: First, found: Found) -> bool:
             evidence_builder.note(timing=None)
     with session.task.times.spending("second_timing"):
         worker_set.end_all()
-        worker_set.lock.acquire_alone()
+        worker_set.lock.acquire_exclusive()
     return evidence_builder.evidence.timing is not None
 
 
@@ -230,7 +230,7 @@ class Attempts:
                 session.begin()
                 return
             if rerun.step is Step.ROUNDS:
-                worker_set.lock.acquire_alone()
+                worker_set.lock.acquire()
                 session.evidence_builder.rounds = []
             worker = worker_set.fresh(replaces=not session.attempt.is_repeated)
             if rerun.step is Step.TIMING:

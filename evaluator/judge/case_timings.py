@@ -114,7 +114,7 @@ class CaseTimings:
         device = self._task.context.device
         options = TimingOptions(self._session.protocol, launch_lead=self._attempt.launch_lead, is_slow=self._session.is_slow)
         with self._task.times.spending("wait"):
-            self._worker_set.lock.acquire_alone()
+            self._worker_set.lock.acquire_exclusive()
         quiet = no_cuda_starts(device.unique_id) if self._worker_set.device.type == "cuda" else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)

@@ -50,7 +50,7 @@ def verdict_on(session: Session, error: Exception) -> Verdict | None:
 def without_blame(session: Session, error: Exception, message: str) -> Verdict | None:
     """The verdict if the judge or the machine failed; None if the submission caused it, by using the device's memory."""
     worker_set = session.worker_set
-    # A lost supervisor or device is not the submission's fault. Nor is a failure while others may have the device.
+    # A lost supervisor or device is not the submission's fault. Nor is a failure while others may have memory of the device.
     with contextlib.suppress(SandboxUnavailable, RuntimeError):
         if worker_set.lock.is_alone and (starving := blame(error, worker_set.workers, worker_set.device)) is not None:
             session.evidence_builder.note(starving=starving)
@@ -80,11 +80,9 @@ def missed_beside_others(worker_set: WorkerSet, error: Exception) -> str:
     """What ran out while another evaluation may have used the device, memory or time; empty if neither did. While it loads, a submission
     has no device, but may need memory of it."""
     lock, candidate = worker_set.lock, worker_set.candidate
-    if lock.is_alone:
-        return ""
-    if is_shortage(error) or (candidate is not None and ran_short(candidate)):
+    if not lock.is_alone and (is_shortage(error) or (candidate is not None and ran_short(candidate))):
         return "out of memory"
-    return "timeout" if lock.held and candidate is not None and ran_late(candidate) else ""
+    return "timeout" if lock.held and not lock.is_exclusive and candidate is not None and ran_late(candidate) else ""
 
 
 def require_memory(task: Task) -> None:

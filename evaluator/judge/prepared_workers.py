@@ -13,7 +13,7 @@ from evaluator.judge import limits
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
-from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock, sharers_on
 from evaluator.judge.device.memory_need import memory_bytes_of
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers import kept_workers
@@ -41,11 +41,13 @@ class PreparedWorkers:
         self._task = task
         self.device = torch.device(task.context.device.torch_device)
         self.memory = SharedMemory(self.device)
-        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding)
+        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding, sharers_on(self.device.type))
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
         self._drawn: torch.nn.Module | None = None
         """The reference's model, before it was asked for."""
+        self._references: dict[str, Reference] = {}
+        """Kept references, by their cases' names."""
         self.reference: Reference | None = None
         """The model that the baseline's worker constructs; None until it is set."""
         self._aside = ThreadPoolExecutor(max_workers=4, thread_name_prefix="aside")
@@ -67,13 +69,21 @@ class PreparedWorkers:
         self._drawn = self._task.case.drawn_model(self.launcher.seed)
 
     def reference_in(self, case: ProblemCase, *, anywhere: bool = False) -> Reference:
-        """The reference in a case. anywhere: the device may draw it. Raises ProblemError."""
+        """The reference in a case. It is kept if memory suffices for all workloads' models. anywhere: the device may draw it.
+
+        Raises ProblemError.
+        """
+        if (known := self._references.get(case.name)) is not None:
+            return known
         drawn, self._drawn = self._drawn, None
         if drawn is not None and case is self._task.case:
             model = drawn.to(self.device)
         else:
             model = case.model(self.launcher.seed, self.device, anywhere=anywhere)
-        return Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
+        reference = Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
+        if self._task.workloads and self.keeps_models:
+            self._references[case.name] = reference
+        return reference
 
     def dismiss(self) -> None:
         """Begin to end workers that are not needed, even while they start: the baseline's if it still loads or is not kept."""

@@ -16,7 +16,7 @@ class StageTimes:
         self.seconds: dict[str, float] = {}
         """Seconds by stage, in the order of their first entry."""
         self.held_seconds: dict[str, float] = {}
-        """Seconds of each stage in which the evaluation had the device."""
+        """Seconds of each stage in which the evaluation had the device exclusively."""
         self._entered: list[str] = []
         self._since = time.monotonic()
         self._is_held = False
@@ -38,7 +38,7 @@ class StageTimes:
             self._entered.pop()
 
     def holding(self, held: bool) -> None:
-        """Note that the evaluation has acquired or released the device."""
+        """Note that the evaluation has acquired or released exclusive use of the device."""
         self._settle()
         self._is_held = held
 

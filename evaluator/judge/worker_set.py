@@ -76,8 +76,8 @@ class WorkerSet(PreparedWorkers):
             self.lock.release()
 
     def share_device(self) -> None:
-        """Let the next submission have a GPU for its rounds, during the remaining checks of this one, if memory suffices for both. Not if
-        the verdict depends on these checks: another submission's use of time or memory must not influence it."""
+        """Let other submissions have a GPU for their rounds, during the remaining checks of this one, if memory suffices. Not if the
+        verdict depends on these checks: another submission's use of time or memory must not influence it."""
         if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict" and self._has_room:
             self.lock.share()
 
@@ -189,7 +189,7 @@ class WorkerSet(PreparedWorkers):
             self._warm()  # before, another submission may have had all of its memory
 
     def _waiting(self, stage: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.lock.was_held else self._task.times.spending(stage)
+        return nullcontext() if self.lock.has_begun else self._task.times.spending(stage)
 
     def _warm(self) -> None:
         context = self._task.context

@@ -182,7 +182,7 @@ class ToolRun:
                 worker.request("start", self.left_s, device=device.torch_device)
         with worker.entering("wait"):
             if self.alone:
-                self._setting.lock.acquire_alone()
+                self._setting.lock.acquire_exclusive()
             else:
                 self._setting.lock.acquire()
         self.on_device()

@@ -183,7 +183,7 @@ class ProfileRuns:
     def light(self) -> LightEvidence | None:
         """The speed-of-light time of the profiled case; None if unknown."""
         device = torch.device(self.setting.context.device.torch_device)
-        self.setting.lock.acquire_alone()
+        self.setting.lock.acquire_exclusive()
         try:
             model = self.case.model(fresh_seed(), device)
             oracle = Oracle(model, self.case.rows_independent)

@@ -132,10 +132,10 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
-def wait_until_wanted(lock: Path) -> None:
-    """Wait until a process waits for this lock, as the kernel says. Raises TimeoutError."""
-    waiter, deadline = re.compile(rf"-> FLOCK .*:{lock.stat().st_ino} "), time.monotonic() + 120
-    while not waiter.search(Path("/proc/locks").read_text(encoding="ascii")):
+def wait_until_locked(lock: Path) -> None:
+    """Wait until a process has this lock, as the kernel says. Raises TimeoutError."""
+    holder, deadline = re.compile(rf"FLOCK .*:{lock.stat().st_ino} "), time.monotonic() + 120
+    while not holder.search(Path("/proc/locks").read_text(encoding="ascii")):
         if time.monotonic() > deadline:
             raise TimeoutError(lock)
         time.sleep(0.02)
@@ -151,12 +151,12 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
         results = results_of(engine, jobs)
         found = [next(results)[1] for _ in range(3)]
         assert {result.environment.device_name for result in found if result.environment} == {"Device 0"}
-        wait_until_wanted(Path(tempfile.gettempdir(), f"assay-{devices[1].unique_id}.lock"))
-        taken.release()
+        wait_until_locked(Path(tempfile.gettempdir(), f"assay-{devices[1].unique_id}-next-0.lock"))
+        taken.close()
         found += [result for _, result in results]
-    taken.close()
     for device in devices:
-        Path(tempfile.gettempdir(), f"assay-{device.unique_id}.lock").unlink(missing_ok=True)
+        for lock in Path(tempfile.gettempdir()).glob(f"assay-{device.unique_id}*.lock"):
+            lock.unlink()
     assert sorted(result.submission for result in found) == [job.submission for job in jobs]
     assert {result.category for result in found} == {Category.WRONG_SHAPE}
     assert found[-1].environment is not None and found[-1].environment.device_name == "Device 1"

@@ -69,24 +69,22 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_context:
 def test_memory_that_another_submission_has_is_held_against_nobody(
     judge: Judge, gpu_context: JudgeContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The other one is a judge that has timed its submission, and ends after a while."""
+    """The other one is a judge that shares the device, and ends after a while."""
     caplog.set_level(logging.INFO)
     other = DeviceLock(gpu_context.device.unique_id)
     other.acquire()
-    other.share()
     taken = [torch.empty(int(0.45 * torch.cuda.mem_get_info()[1]), dtype=torch.uint8, device=gpu_context.device.torch_device)]
 
     def leave() -> None:
         taken.clear()
         torch.cuda.empty_cache()
-        other.release()
+        other.close()
 
     ends = threading.Timer(5.0, leave)
     ends.start()
     body = "        torch.empty(int(0.7 * torch.cuda.mem_get_info()[1]), dtype=torch.uint8, device=x.device)\n"
     result = judge(HEAD + body + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small")
     ends.join()
-    other.close()
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert "judged again, alone" in caplog.text
 

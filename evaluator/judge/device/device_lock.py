@@ -1,4 +1,4 @@
-"""Lets one judge at a time use a GPU, across all processes and users of the machine."""
+"""Decides which judges use a GPU at the same time, across all processes and users of the machine."""
 
 import contextlib
 import fcntl
@@ -11,103 +11,168 @@ from pathlib import Path
 
 from evaluator.log import waiting
 
+SHARERS = 4
+"""Judges whose submissions may compute on a GPU at once while none is timed."""
 PLACES = 2
-"""Judges that may prepare for a device while another one has it. A failing submission has it for less time than preparing takes."""
+"""Judges that may prepare for a device before they have had it."""
 
 POLL_S = 0.01
 
 
+def sharers_on(kind: str) -> int:
+    """Judges that may share a device of this kind. On a CPU each would take time from the others' calls."""
+    return SHARERS if kind == "cuda" else 1
+
+
 class DeviceLock:
-    """A lock file for each device. The judge holds it while a submission computes, and releases it while the submission waits for a build.
+    """Lock files for each device. A judge shares the device while its submission computes, and has it exclusively for a timing. It releases
+    the device while the submission waits for a build; its workers may keep memory there until its evaluation ends.
 
-    A holder of both the lock and a second file has the device exclusively. A judge that has timed its submission may let the next judge
-    have the device (`share`), and keeps the second lock while it still computes there. So at most two compute at a time, and a timing is
-    always alone.
-
-    Further lock files are places in the queue, which go to judges in the order of their arrival. A judge with a place prepares for the
-    device, and gets it before judges without a place. A judge that has had the device needs no place.
+    A judge that waits for a timing lets no other in: the sharing ones leave one after the other. A judge that has begun goes before judges
+    that have not. Those take places in a queue, in the order of their arrival, and prepare for the device there.
     """
 
-    def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
-        """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called at acquisition and release."""
-        self._tell = tell
+    def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None, sharers: int = SHARERS) -> None:
+        """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called when
+        exclusive use begins and ends. sharers: judges that may share it; 1 if each has it exclusively."""
+        self._tell, self._sharers = tell, sharers
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
-        names = ["", "-alone", "-queue", *(f"-next-{number}" for number in range(PLACES))]
-        self._device, self._second, self._queue, *self._places = open_all([f"assay-{name}{each}.lock" for each in names])
-        self._has_device = self._has_second = self._was_held = self._is_exclusive = False
+        places, shares = [f"-next-{number}" for number in range(PLACES)], [f"-share-{number}" for number in range(sharers)]
+        opened = open_all([f"assay-{name}{each}.lock" for each in ("", "-turn", "-begun", "-queue", *places, *shares)])
+        self._device, self._turn, self._begun, self._queue = opened[:4]
+        self._places, self._shares = opened[4 : 4 + PLACES], opened[4 + PLACES :]
         self._place: int | None = None
+        self._share: int | None = None
+        self._has_begun = self._found_others = self._keeps_others_out = self._is_exclusive = False
+        self._beginning = 0
+        """The number of its beginning among all judges' beginnings."""
 
     def take_place(self) -> None:
-        """Wait for a place in the queue, while another judge may have the device. Call `acquire` soon: all others wait."""
-        if self.held or self.was_held or self._place is not None:
+        """Wait for a place in the queue, while other judges may have the device. Call `acquire` soon: all others wait."""
+        if self._has_begun or self._place is not None:
             return
-        with waiting("a place in the queue for the device"):
-            fcntl.flock(self._queue, fcntl.LOCK_EX)  # in the order of arrival
-            try:
-                while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
-                    time.sleep(POLL_S)
-            finally:
-                fcntl.flock(self._queue, fcntl.LOCK_UN)
+        with waiting("a place in the queue for the device"), _locked(self._queue):  # in the order of arrival
+            while (place := lock_any(self._places)) is None:  # Linux waits for one lock, not for either of two
+                time.sleep(POLL_S)
         self._place = place
 
     def acquire(self) -> None:
-        """Wait for the device. Another judge may still compute there after its timing (`is_alone` is False then)."""
+        """Wait for the device, or for a share of it."""
         if self.held:
             return
         self.take_place()
         try:
             with waiting("the device lock"):
-                fcntl.flock(self._device, fcntl.LOCK_EX)
-            self._has_device = self._was_held = True
-            self._has_second = lock_any([self._second]) is not None
-            self._tell(True)
+                self._enter()
         finally:
             self._leave_place()
+        if self._sharers == 1:
+            self._is_exclusive = True
+            self._tell(True)
+
+    def acquire_exclusive(self) -> None:
+        """Wait until no other judge shares the device."""
+        if not self._has_begun or self._sharers == 1:
+            self.acquire()
+        if not self._is_exclusive:
+            self.release()  # of two sharing judges, one waits for the other
+            with waiting("exclusive use of the device"), _locked(self._turn):
+                fcntl.flock(self._device, fcntl.LOCK_EX)
+            self._is_exclusive = True
+            self._tell(True)
 
     def acquire_alone(self) -> None:
-        """Wait for exclusive use. A sharing judge releases the device first."""
-        if not self._has_device:
-            self.release()  # the device's lock comes first, to avoid a deadlock
-            self.acquire()
-        if not self._has_second:
-            with waiting("exclusive use of the device"):
-                fcntl.flock(self._second, fcntl.LOCK_EX)
-            self._has_second = True
-        self._is_exclusive = True
+        """Wait for the end of all other evaluations, which may have memory there, and let none begin. Then wait for exclusive use."""
+        if not self._keeps_others_out:
+            self.release()
+            fcntl.flock(self._begun, fcntl.LOCK_UN)  # of two that wait here, each would wait for the other
+            with waiting("the end of other evaluations on the device"), _locked(self._queue):
+                fcntl.flock(self._begun, fcntl.LOCK_EX)
+            self._has_begun = self._keeps_others_out = True
+        self.acquire_exclusive()
 
     def share(self) -> None:
-        """Let the next judge have the device. It does not time before this one has released it. Requires exclusive use."""
-        if self.is_alone:
-            fcntl.flock(self._device, fcntl.LOCK_UN)
-            self._has_device = self._is_exclusive = False
-            self._tell(False)
+        """Go on without exclusive use. Judges that wait for a timing go first."""
+        if self._is_exclusive:
+            self.release()
+            self.acquire()
+
+    def _enter(self) -> None:
+        """Wait for a share of the device: in the order of arrival if it has begun, otherwise until no judge waits that has."""
+        if self._has_begun:
+            with _locked(self._turn):
+                while not self._can_share():
+                    time.sleep(POLL_S)
+            return
+        while True:
+            if lock_any([self._turn]) is not None:
+                try:
+                    if self._can_share():
+                        return
+                finally:
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
+            time.sleep(POLL_S)
+
+    def _can_share(self) -> bool:
+        """Take a share of the device, if one is free. Requires the turn."""
+        if (share := lock_any(self._shares)) is None:
+            return False
+        if lock_any([self._device], fcntl.LOCK_SH) is None or not self._begin():
+            for each in (share, self._device):
+                fcntl.flock(each, fcntl.LOCK_UN)
+            return False
+        self._share = share
+        return True
+
+    def _begin(self) -> bool:
+        """Begin, once, unless another judge is alone on the device."""
+        if self._has_begun:
+            return True
+        self._found_others = not is_free(self._begun)
+        self._has_begun = lock_any([self._begun], fcntl.LOCK_SH) is not None
+        if self._has_begun:
+            self._beginning = (self._beginnings + 1) % (1 << 64)  # anybody may write to the file
+            os.pwrite(self._begun, self._beginning.to_bytes(8, "little"), 0)
+        return self._has_begun
+
+    @property
+    def _beginnings(self) -> int:
+        """Beginnings of all judges so far, which a file holds."""
+        return int.from_bytes(os.pread(self._begun, 8, 0), "little")
 
     @property
     def held(self) -> bool:
         """Whether this lock has the device, or shares it."""
-        return self._has_device or self._has_second
+        return self._is_exclusive or self._share is not None
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other judge's submission computes on the device."""
+        return self._is_exclusive or (self.held and self.is_alone)
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other judge computes on the device."""
-        return self._has_device and self._has_second
+        """Whether this evaluation has begun, and no other has used the device, or memory of it, since then."""
+        others = self._found_others or self._beginnings != self._beginning
+        return self._keeps_others_out or (self._has_begun and not others)
 
     @property
-    def was_held(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether this lock has had the device."""
-        return self._was_held
+        return self._has_begun
 
     def release(self) -> None:
         """Release the device, the share of it, or the place in the queue."""
         self._leave_place()
-        if self._has_second:
-            fcntl.flock(self._second, fcntl.LOCK_UN)
-            self._has_second = False
-        if self._has_device:
-            fcntl.flock(self._device, fcntl.LOCK_UN)
-            self._has_device = False
+        if not self.held:
+            return
+        share, self._share = self._share, None
+        was_exclusive, self._is_exclusive = self._is_exclusive, False
+        fcntl.flock(self._device, fcntl.LOCK_UN)
+        if share is not None:
+            fcntl.flock(share, fcntl.LOCK_UN)
+        if was_exclusive:
             self._tell(False)
-        self._is_exclusive = False
 
     def _leave_place(self) -> None:
         if self._place is not None:
@@ -117,21 +182,32 @@ class DeviceLock:
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:
         """Let others have the device meanwhile, if it is held. Afterwards it is held, shared or exclusive as before."""
-        was_held, was_exclusive, was_shared = self.held, self._is_exclusive, self.held and not self._has_device
+        was_held, was_exclusive = self.held, self._is_exclusive
         self.release()
         try:
             yield
         finally:
-            if was_exclusive or was_shared:
-                self.acquire_alone()
+            if was_exclusive:
+                self.acquire_exclusive()
             elif was_held:
                 self.acquire()
-            if was_shared:
-                self.share()
 
     def close(self) -> None:
-        for descriptor in (self._device, self._second, self._queue, *self._places):
+        """Release all, at the end of the evaluation."""
+        self.release()
+        fcntl.flock(self._begun, fcntl.LOCK_UN)  # after a close alone, a child that was forked meanwhile would keep it
+        for descriptor in (self._device, self._turn, self._begun, self._queue, *self._places, *self._shares):
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    """Hold a file's lock, in the order of arrival."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def lock_any(descriptors: list[int], how: int = fcntl.LOCK_EX) -> int | None:
@@ -141,6 +217,14 @@ def lock_any(descriptors: list[int], how: int = fcntl.LOCK_EX) -> int | None:
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
             return descriptor
     return None
+
+
+def is_free(descriptor: int) -> bool:
+    """Whether a file could be locked exclusively. It is not locked afterwards."""
+    found = lock_any([descriptor]) is not None
+    if found:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return found
 
 
 def open_all(names: list[str]) -> list[int]:

@@ -25,6 +25,7 @@ def answer_at_end(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
     It is not blamed if other processes may hold the device's memory, or if time ran out while another submission computed there.
     """
     end = end_of(worker, protocol_error)
-    is_excused = not worker.lock.is_alone and (ran_short(worker) or (worker.lock.held and ran_late(worker)))
+    lock = worker.lock
+    is_excused = (ran_short(worker) and not lock.is_alone) or (ran_late(worker) and lock.held and not lock.is_exclusive)
     right = None if is_excused or end.category is Category.INFRASTRUCTURE_ERROR else False
     return {"right": right, "category": end.category, "message": end.message}

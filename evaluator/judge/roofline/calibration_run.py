@@ -39,7 +39,7 @@ def calibrate(device: Device, tell: Tell = untold) -> tuple[Calibration, Conditi
         torch.set_num_threads(cpu_count())
     lock = DeviceLock(device.unique_id)
     try:
-        lock.acquire_alone()
+        lock.acquire_exclusive()
         for attempt in range(1, ATTEMPTS + 1):
             measured_at, (ceilings, repetitions), conditions = now(), *_watched(device, tell)
             if conditions is None or not conditions.disturbed:

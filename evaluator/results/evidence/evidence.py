@@ -89,7 +89,7 @@ class Evidence(Record):
     stages_s: dict[str, float] = Field(default_factory=dict)
     """Seconds in each stage, in order. Stages don't overlap."""
     held_s: dict[str, float] = Field(default_factory=dict)
-    """Seconds in each stage during which the evaluation held the device."""
+    """Seconds in each stage during which the evaluation had the device exclusively."""
     first_line: int = 1
     """Line of the file on which the submission's code begins. Diagnostics and verdicts use the file's line numbers."""
     note: str = ""

@@ -1,6 +1,6 @@
 """The device's lock, between processes."""
 
-import fcntl
+import functools
 import os
 import signal
 import subprocess
@@ -8,19 +8,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from evaluator.judge.device.device_lock import PLACES, DeviceLock, lock_any
+from evaluator.judge.device.device_lock import PLACES, SHARERS, DeviceLock, is_free, lock_any, sharers_on
 
 HOLDER = """
 import sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
 from evaluator.judge.device.device_lock import DeviceLock
 lock = DeviceLock("gpu-1")
-lock.acquire()
+lock.acquire_exclusive()
 print("held", flush=True)
 if sys.argv[2] == "yield":
     with lock.yielded():
@@ -61,29 +61,50 @@ def yielder(folder: Path) -> Iterator[subprocess.Popen[str]]:
     yield from hold(folder, "yield")
 
 
-def is_free(device_id: str = "gpu-1") -> bool:
-    """Whether another process can have it at once."""
-    program = "import sys, tempfile, fcntl, os; fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-    path = Path(tempfile.gettempdir()) / f"assay-{device_id}.lock"
-    return subprocess.run([sys.executable, "-c", program, str(path)], stderr=subprocess.DEVNULL, check=False).returncode == 0
+def can_enter(device_id: str = "gpu-1") -> bool:
+    """Whether another judge can share it at once."""
+    other = DeviceLock(device_id)
+    try:
+        return lock_any([other._turn]) is not None and other._can_share()
+    finally:
+        other.close()
+
+
+def is_unused(device_id: str = "gpu-1") -> bool:
+    """Whether no judge has it or shares it."""
+    with (Path(tempfile.gettempdir()) / f"assay-{device_id}.lock").open("rb+") as file:
+        return is_free(file.fileno())
+
+
+def begin(action: Callable[[], None]) -> threading.Thread:
+    """A thread that has begun to wait, if the action has to."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    thread.join(0.15)
+    return thread
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 300
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_one_process_has_it_until_it_is_killed(holder: subprocess.Popen[str]) -> None:
-    assert not is_free()
+    assert not can_enter()
     holder.send_signal(signal.SIGKILL)
     lock = DeviceLock("gpu-1")
-    lock.acquire()
-    assert not is_free()
+    lock.acquire_exclusive()
+    assert not can_enter()
     lock.release()
-    assert is_free()
+    assert can_enter()
     lock.close()
 
 
 def test_waiting_ends_when_the_holder_lets_go(holder: subprocess.Popen[str]) -> None:
     lock = DeviceLock("gpu-1")
-    waiting = threading.Thread(target=lock.acquire, daemon=True)
-    waiting.start()
-    waiting.join(0.3)
+    waiting = begin(lock.acquire)
     assert waiting.is_alive()
     holder.send_signal(signal.SIGKILL)
     waiting.join(300)
@@ -94,13 +115,165 @@ def test_waiting_ends_when_the_holder_lets_go(holder: subprocess.Popen[str]) -> 
 def test_others_have_it_while_it_is_yielded(yielder: subprocess.Popen[str]) -> None:
     assert yielder.stdin and yielder.stdout
     lock = DeviceLock("gpu-1")
-    lock.acquire()
+    lock.acquire_exclusive()
     yielder.stdin.write("\n")
     yielder.stdin.flush()
     time.sleep(0.2)
     lock.release()
     assert yielder.stdout.readline() == "held again\n"
-    assert not is_free()
+    assert not can_enter()
+    lock.close()
+
+
+def test_a_few_share_it_and_the_next_waits_for_one_of_them() -> None:
+    *sharing, last = (DeviceLock("gpu-1") for _ in range(SHARERS + 1))
+    for lock in sharing:
+        lock.acquire()
+    waiting = begin(last.acquire)
+    assert all(lock.held for lock in sharing) and waiting.is_alive()
+    sharing[1].release()
+    waiting.join(300)
+    assert last.held
+    for lock in (*sharing, last):
+        lock.close()
+
+
+def test_on_a_cpu_nobody_shares() -> None:
+    lock, other = (DeviceLock("cpu-1", sharers=sharers_on("cpu")) for _ in range(2))
+    lock.acquire()
+    waiting = begin(other.acquire)
+    lock.acquire_exclusive()
+    assert waiting.is_alive() and lock.is_exclusive
+    lock.release()
+    waiting.join(300)
+    assert other.is_exclusive and not other.is_alone
+    for each in (lock, other):
+        each.close()
+
+
+def test_a_timing_waits_for_those_that_share_and_lets_nobody_else_in() -> None:
+    sharing, timing, begun, new = (DeviceLock("gpu-1") for _ in range(4))
+    begun.acquire()
+    begun.release()
+    for lock in (sharing, timing):
+        lock.acquire()
+    timed = begin(timing.acquire_exclusive)
+    assert timed.is_alive() and not can_enter()
+    waiting = [begin(lock.acquire) for lock in (begun, new)]
+    sharing.release()
+    timed.join(300)
+    assert timing.is_exclusive and all(each.is_alive() for each in waiting)
+    timing.release()
+    for each in waiting:
+        each.join(300)
+    assert begun.held and new.held
+    for lock in (sharing, timing, begun, new):
+        lock.close()
+
+
+def test_who_waits_for_a_timing_goes_before_who_has_not_had_it() -> None:
+    *timings, new = (DeviceLock("gpu-1") for _ in range(4))
+    order: list[int] = []
+
+    def time_alone(number: int) -> None:
+        timings[number].acquire_exclusive()
+        order.append(number)
+        timings[number].release()
+
+    for lock in timings:
+        lock.acquire()
+    first = begin(lambda: timings[0].acquire_exclusive())
+
+    def begin_later() -> None:
+        new.acquire()
+        order.append(3)
+
+    later = begin(begin_later)
+    others = [begin(lambda: time_alone(1)), begin(lambda: time_alone(2))]
+    first.join(300)
+    assert timings[0].is_exclusive and not new.held
+    timings[0].release()
+    for each in (*others, later):
+        each.join(300)
+    assert sorted(order) == [1, 2, 3] and order[-1] == 3
+    for lock in (*timings, new):
+        lock.close()
+
+
+def test_after_a_timing_those_that_wait_for_one_go_first() -> None:
+    lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    other.acquire()
+    other.release()
+    lock.acquire_exclusive()
+    waiting = begin(other.acquire_exclusive)
+    shares = begin(lock.share)
+    waiting.join(300)
+    assert other.is_exclusive and shares.is_alive()
+    other.release()
+    shares.join(300)
+    assert lock.held and can_enter()
+    for each in (lock, other):
+        each.close()
+
+
+def test_it_is_known_whether_another_has_shared_it() -> None:
+    first, second = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    first.acquire()
+    assert first.is_alone
+    second.acquire()
+    assert not first.is_alone and not second.is_alone
+    second.release()
+    assert not first.is_alone, "what failed may have failed before the other left"
+    third = DeviceLock("gpu-1")
+    for lock in (first, second):
+        lock.close()
+    third.acquire()
+    assert third.is_alone
+    third.close()
+
+
+def test_who_is_alone_waits_for_the_end_of_all_others_and_lets_none_begin() -> None:
+    lock, other, late = (DeviceLock("gpu-1") for _ in range(3))
+    for each in (lock, other):
+        each.acquire()
+    other.release()  # its workers keep their memory
+    waiting = begin(lock.acquire_alone)
+    later = begin(late.acquire)
+    other.acquire()
+    assert other.held and waiting.is_alive()
+    other.close()
+    waiting.join(300)
+    assert lock.is_alone and lock.is_exclusive
+    with lock.yielded():
+        later.join(0.15)
+        assert later.is_alive()
+    lock.close()
+    later.join(300)
+    assert late.is_alone
+    late.close()
+
+
+def test_two_that_want_to_be_alone_are_so_one_after_the_other() -> None:
+    locks, alone = [DeviceLock("gpu-1") for _ in range(3)], list[bool]()
+
+    def be_alone(lock: DeviceLock) -> None:
+        lock.acquire_alone()
+        alone.append(lock.is_alone and sum(each.held for each in locks) == 1)
+        lock.close()
+
+    for lock in locks:
+        lock.acquire()
+    threads = [begin(functools.partial(be_alone, lock)) for lock in locks]
+    for thread in threads:
+        thread.join(300)
+    assert alone == [True] * 3
+
+
+def test_a_file_that_anybody_has_written_to_lets_everybody_in(folder: Path) -> None:
+    lock = DeviceLock("gpu-1")
+    (folder / "assay-gpu-1-begun.lock").write_bytes(b"\xff" * 9)
+    lock.acquire()
+    assert lock.held and lock.is_alone
     lock.close()
 
 
@@ -117,9 +290,7 @@ def test_a_few_of_those_that_wait_prepare_while_another_has_it(holder: subproces
     threads = [threading.Thread(target=wait, args=(number,)) for number in range(len(locks))]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 300
-    while len(prepared) < PLACES and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(prepared) >= PLACES)
     time.sleep(0.2)  # for one more, if it may
     assert len(prepared) == PLACES
     holder.send_signal(signal.SIGKILL)
@@ -134,10 +305,8 @@ def test_a_place_that_is_given_up_is_the_next_ones() -> None:
     *locks, other = (DeviceLock("gpu-1") for _ in range(PLACES + 1))
     for lock in locks:
         lock.take_place()
-    assert is_free()
-    waiting = threading.Thread(target=other.take_place, daemon=True)
-    waiting.start()
-    waiting.join(0.1)
+    assert is_unused()
+    waiting = begin(other.take_place)
     assert waiting.is_alive()
     for lock in locks:
         lock.release()
@@ -153,8 +322,8 @@ def test_who_has_begun_needs_no_place_again() -> None:
     for lock in waiting:
         lock.take_place()
     with begun.yielded():
-        assert is_free()
-    assert begun.held and not is_free()
+        assert is_unused()
+    assert begun.held
     for lock in (begun, *waiting):
         lock.close()
 
@@ -166,8 +335,7 @@ def test_places_go_in_the_order_of_arrival(folder: Path) -> None:
     waits = threading.Thread(target=first.take_place, daemon=True)
     waits.start()
     with (folder / "assay-gpu-1-queue.lock").open() as queue:
-        while _locks(queue.fileno()):
-            time.sleep(0.01)
+        wait_until(lambda: not is_free(queue.fileno()))
     comes_later = threading.Thread(target=second.take_place, daemon=True)
     comes_later.start()
     having[0].release()
@@ -181,24 +349,13 @@ def test_places_go_in_the_order_of_arrival(folder: Path) -> None:
         lock.close()
 
 
-def _locks(descriptor: int) -> bool:
-    """Whether it can be locked; it is not locked afterwards."""
-    locked = lock_any([descriptor]) is not None
-    if locked:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    return locked
-
-
 def test_who_has_it_waits_for_nobody() -> None:
     lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
-    lock.acquire()
-    waiting = threading.Thread(target=other.acquire, daemon=True)
-    waiting.start()
-    time.sleep(0.1)
-    again = threading.Thread(target=lock.acquire, daemon=True)
-    again.start()
-    again.join(300)
-    assert not again.is_alive() and waiting.is_alive()
+    lock.acquire_exclusive()
+    waiting = begin(other.acquire)
+    for again in (begin(lock.acquire), begin(lock.acquire_exclusive)):
+        again.join(300)
+        assert not again.is_alive() and waiting.is_alive()
     lock.release()
     waiting.join(300)
     assert not waiting.is_alive()
@@ -209,27 +366,29 @@ def test_who_has_it_waits_for_nobody() -> None:
 def test_yielding_what_is_not_held_takes_nothing() -> None:
     lock = DeviceLock("gpu-1")
     with lock.yielded():
-        assert is_free()
-    assert is_free()
+        assert is_unused()
+    assert is_unused()
     lock.release()
     lock.close()
 
 
 def test_devices_do_not_wait_for_each_other(holder: subprocess.Popen[str]) -> None:
     lock = DeviceLock("gpu-2")
-    lock.acquire()
-    assert not is_free("gpu-2")
+    lock.acquire_exclusive()
+    assert not can_enter("gpu-2")
     lock.close()
-    assert is_free("gpu-2")
+    assert can_enter("gpu-2")
 
 
 def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     DeviceLock("GPU-1/../../x y").close()
     assert {path.name for path in folder.iterdir()} == {
         "assay-GPU-1_______x_y.lock",
-        "assay-GPU-1_______x_y-alone.lock",
+        "assay-GPU-1_______x_y-turn.lock",
+        "assay-GPU-1_______x_y-begun.lock",
         "assay-GPU-1_______x_y-queue.lock",
         *(f"assay-GPU-1_______x_y-next-{number}.lock" for number in range(PLACES)),
+        *(f"assay-GPU-1_______x_y-share-{number}.lock" for number in range(SHARERS)),
     }
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
 
@@ -240,77 +399,44 @@ def test_a_link_in_its_place_is_not_followed(folder: Path) -> None:
         DeviceLock("gpu-1")
 
 
-def test_who_has_timed_lets_the_next_one_in_but_not_beside_a_timing() -> None:
-    first, second, third = (DeviceLock("gpu-1") for _ in range(3))
-    first.acquire()
-    assert first.is_alone
-    first.share()
-    assert first.held and not first.is_alone and is_free()
-    second.acquire()
-    assert second.held and not second.is_alone
-    second.share()
-    assert not is_free(), "only who is alone may share"
-    timing = threading.Thread(target=second.acquire_alone, daemon=True)
-    timing.start()
-    timing.join(0.2)
-    assert timing.is_alive() and not second.is_alone
-    first.release()
-    timing.join(300)
-    assert second.is_alone
-    waiting = threading.Thread(target=third.acquire, daemon=True)
-    waiting.start()
-    waiting.join(0.1)
-    assert waiting.is_alive()
-    second.release()
-    waiting.join(300)
-    assert third.is_alone
-    for lock in (first, second, third):
-        lock.close()
-
-
 def test_two_that_share_and_both_want_it_alone_get_it_one_after_the_other() -> None:
-    first, second = DeviceLock("gpu-1"), DeviceLock("gpu-1")
-    first.acquire()
-    first.share()
-    second.acquire()
-    order: list[DeviceLock] = []
+    locks = [DeviceLock("gpu-1"), DeviceLock("gpu-1")]
+    alone: list[bool] = []
 
-    def have_alone(lock: DeviceLock) -> None:
-        lock.acquire_alone()
-        assert lock.is_alone
-        order.append(lock)
+    def have_it(lock: DeviceLock) -> None:
+        lock.acquire_exclusive()
+        alone.append(lock.is_exclusive and sum(each.held for each in locks) == 1)
         lock.release()
 
-    threads = [threading.Thread(target=have_alone, args=(lock,), daemon=True) for lock in (second, first)]
+    for lock in locks:
+        lock.acquire()
+    threads = [threading.Thread(target=have_it, args=(lock,), daemon=True) for lock in locks]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(300)
-    assert order == [second, first], "who shares it leaves it first"
-    for lock in (first, second):
+    assert alone == [True, True]
+    for lock in locks:
         lock.close()
 
 
-@pytest.mark.parametrize("shares", [False, True])
-def test_what_was_had_is_had_again_after_a_build(shares: bool) -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_was_had_is_had_again_after_a_build(alone: bool) -> None:
     lock, told = DeviceLock("gpu-1"), list[bool]()
-    lock.acquire()
-    if shares:
-        lock.share()
+    (lock.acquire_exclusive if alone else lock.acquire)()
     lock._tell = told.append
     with lock.yielded():
-        assert not lock.held and is_free() and is_free("gpu-1-alone")
-    assert lock.held and lock.is_alone is not shares and told == ([True, False] if shares else [False, True])
+        assert not lock.held and is_unused()
+    assert lock.held and can_enter() is not alone and told == [False, True] * alone
     lock.close()
 
 
 def test_a_judge_that_dies_while_it_shares_leaves_the_device(folder: Path) -> None:
     if (pid := os.fork()) == 0:
-        lock = DeviceLock("gpu-1")
-        lock.acquire()
-        lock.share()
+        DeviceLock("gpu-1").acquire()
         os._exit(0)
     os.waitpid(pid, 0)
+    assert is_unused()
     lock = DeviceLock("gpu-1")
     lock.acquire()
     assert lock.is_alone

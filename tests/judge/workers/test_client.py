@@ -78,17 +78,17 @@ def test_an_exception_needs_no_queue(worker: WorkerClient) -> None:
 def test_others_have_the_device_while_a_worker_compiles(worker: WorkerClient, stage: str, yields: bool) -> None:
     other, had = DeviceLock(LOCK), list[bool]()
     worker.stage, worker.may_yield = stage, lambda: True
-    worker.lock.acquire_alone()
+    worker.lock.acquire_exclusive()
 
     def take() -> None:
-        other.acquire_alone()
+        other.acquire_exclusive()
         had.append(True)
         other.release()
 
     waiting = threading.Thread(target=take, daemon=True)
     waiting.start()
     worker.request("call", DEADLINE_S, script=["compiling", 0.5, "compiled", "hear", "call"])
-    assert had == [True] * yields and worker.lock.is_alone
+    assert had == [True] * yields and worker.lock.is_exclusive
     worker.lock.release()
     waiting.join(DEADLINE_S)
     other.close()
