@@ -1,4 +1,4 @@
-"""Writes rows of KernelBench's data set, a Parquet or JSONL file, as problem files.
+"""Writes problems that come as texts, or as rows of KernelBench's data set (a Parquet or JSONL file), as problem files.
 
 Folders of levels in a checkout need nothing from here: their files already have the form of a problem.
 """
@@ -60,7 +60,19 @@ def unpacked(file: Path, cache_root: Path) -> Path:
     return made_once(cache_root, hashlib.sha256(file.read_bytes()).hexdigest(), write)
 
 
-def made_once(cache_root: Path, digest: str, write: Callable[[Path], None]) -> Path:
+def inline_name(sha256: str) -> str:
+    """A name for a problem that comes as a text, made from the text's hash: the same text is the same problem."""
+    return f"inline_{sha256[:16]}"
+
+
+def written(source: str, cache_root: Path) -> Path:
+    """A problem's file in the cache, with this text. Raises OSError."""
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    file = f"{inline_name(digest)}.py"
+    return made_once(cache_root, digest, lambda made: (made / file).write_text(source, encoding="utf-8")) / file
+
+
+def made_once(cache_root: Path, digest: str, write: Callable[[Path], object]) -> Path:
     """A folder of problems in the cache, for content with this digest; `write` makes its files if there is none. Raises its errors, and
     OSError."""
     target = cache_root / FOLDER / digest[:32]

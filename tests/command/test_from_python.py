@@ -20,8 +20,9 @@ from configuration.values import name_of, options_of
 from db.queries.runs import runs
 from db.store import Store
 from evaluator.results.result import Result
+from evaluator.submission.extract import sha256
 from tests import warm
-from tests.command_line import Bench, submission
+from tests.command_line import PROBLEM, Bench, submission
 
 pytestmark = pytest.mark.slow(20)
 
@@ -114,6 +115,14 @@ def test_one_submission_has_one_result_and_many_have_theirs_in_order(judging: Ju
     assert judging([]) == []
 
 
+def test_a_text_may_bring_its_problem(judging: Judge) -> None:
+    reference = PROBLEM.format(operation="* 3")
+    found = judging([{"code": submission(answer), "reference": reference} for answer in ("x * 3", "x + x")])
+    assert [result.category for result in found] == ["no_custom_kernel", "wrong_values"]
+    assert found[0].problem == found[1].problem and found[0].problem_sha256 == sha256(reference.encode())
+    assert judging({"code": submission(), "reference": "x ="}).category == "problem_error"
+
+
 def test_times_can_be_left_out(bench: Bench) -> None:
     found = judge("double/right.py", reference="problems", device="cpu", timing=False)
     assert (found.category, found.protocol, found.speedup) == ("no_custom_kernel", "untimed", None)
@@ -174,6 +183,8 @@ def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
         ({"cod": "x"}, {}, "no key 'cod'; nearest: code"),
         ({"problem": "double"}, {}, "a text needs the key code"),
         ({"code": 3}, {}, "code: Input should be a valid string"),
+        ({"code": "x", "reference": "x", "problem": "double"}, {}, "problem and reference exclude each other"),
+        ({"code": "x", "reference": "\0"}, {}, "reference: NUL character"),
         ("double/right.py", {"problem": "duble"}, "there is no problem 'duble'; known: double"),
         ("double/right.py", {"timeout": "soon"}, "timeout: 'soon' is not an allowed number"),
         ("double/right.py", {"timeout": -1}, "timeout is a number of seconds above 0"),

@@ -16,6 +16,7 @@ from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.execute import OptionError, ProblemError
+from evaluator.problem.kernelbench import inline_name
 from evaluator.problem.problem import ProblemFacts
 from evaluator.submission.attribution import Catalogue, Claims
 from evaluator.submission.source import clean
@@ -45,8 +46,8 @@ class Inline:
 
     @property
     def name(self) -> str:
-        """The problem's name in results, made from its text: the same text is the same problem."""
-        return f"inline_{self.sha256[:16]}"
+        """The problem's name in results."""
+        return inline_name(self.sha256)
 
 
 class ServedProblems:
