@@ -1,6 +1,6 @@
 """The command `assay`: one name for all command lines, from any folder. From Python: `from assay import judge`, the same as `pipeline`'s.
 
-Each module imports only modules earlier in this list: `completion` · `commands` · `__main__`.
+Each module imports only modules earlier in this list: `kernelbench` · `completion` · `commands` · `__main__`.
 A command's own module is imported when the command runs, so that `assay --help` is fast.
 """
 

@@ -13,11 +13,12 @@ pytestmark = pytest.mark.slow(20)
 
 
 def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "submissions").symlink_to(PROJECT / "submissions")
+    for folder in ("submissions", "reference"):
+        (tmp_path / folder).symlink_to(PROJECT / folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
     blocks = code_blocks(document("python.md"), "python")
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, Any] = {}
     with warm.servers():
         for block in blocks:
@@ -26,6 +27,7 @@ def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.M
     categories = ["no_custom_kernel", "missing_model_new", "no_custom_kernel", "syntax_error"]
     assert [result.category for result in names["results"]] == categories
     assert {result.category for answers in names["rounds"] for result in answers} == {"wrong_values"}
+    assert (names["executed"].correctness, names["executed"].metadata["category"]) == (True, "no_custom_kernel")
     assert sorted(names["frame"]["category"]) == sorted(categories)
     assert set(names["best"].index) == {"leaky_relu", "softmax"}
     assert Path("speedup.png").read_bytes().startswith(b"\x89PNG")
