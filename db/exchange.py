@@ -18,7 +18,6 @@ from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
 from evaluator.results.display.pace import Tell, untold
 
-FORMATS = ("csv", "json", "parquet", "html")
 _BATCH = 200
 TEXT, INTEGER, NUMBER, FLAG, MOMENT = "string", "int64", "double", "bool", "timestamp[us, tz=UTC]"
 COLUMNS: dict[str, str] = {

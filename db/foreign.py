@@ -6,7 +6,6 @@ unchanged. An entry that equals a stored row is not stored again.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,15 +15,13 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from db.error import StoreError
-from db.kernelbench_results import ForeignVerdict, verdicts
+from db.kernelbench_results import KERNEL_FILE, ForeignVerdict, verdicts
 from db.schema.models import ForeignRow
 from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.submission_name import submission_name
 
 KERNELBENCH = "kernelbench"
-KERNEL_FILE = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})(?:_kernel\.py)?")
-"""Form of a submission's name in its runs."""
 _LOOKUP = 500
 
 

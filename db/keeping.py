@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 from db import exchange, upkeep
 from db.error import StoreError
 from db.foreign import import_kernelbench
+from db.kernelbench_results import export_kernelbench
 from db.output import report
 from db.output.page import page
 from evaluator.results.display.pace import Tell
@@ -25,31 +26,38 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     """`export`."""
     if options.output is None and options.json:
         raise StoreError("With --json, also give --output FILE: --json prints what was written.")
+    if options.format != "kernelbench" and (options.level is not None or options.author is not None):
+        raise StoreError("--level and --author are for --format kernelbench.")
     with long_work("Writing", store.count(), beside_output=options.output is None) as work:
         if options.output is None:
-            _write(store, options.format, sys.stdout.buffer, work.advance)
+            _, left_out = _write(store, options, sys.stdout.buffer, work.advance)
             sys.stdout.flush()
+            sys.stderr.write(f"{left_out} evaluations left out\n" if left_out else "")
             return "", 0
         # An existing file is replaced only when the new one is complete.
         unfinished = options.output.with_name(options.output.name + ".part")
         try:
             with unfinished.open("wb") as file:
-                count = _write(store, options.format, file, work.advance)
+                count, left_out = _write(store, options, file, work.advance)
             unfinished.replace(options.output)
         except OSError as error:
             raise StoreError(f"{options.output} can't be written: {error.strerror}.") from error
         finally:
             unfinished.unlink(missing_ok=True)
-    told = {"file": str(options.output), "format": options.format, "evaluations": count}
-    return report.dump(told) if options.json else f"{count} evaluations written to {options.output}\n", 0
+    told = {"file": str(options.output), "format": options.format, "evaluations": count, "left_out": left_out}
+    more = f", {left_out} left out" if left_out else ""
+    return report.dump(told) if options.json else f"{count} evaluations written to {options.output}{more}\n", 0
 
 
-def _write(store: "Store", form: str, file: IO[bytes], tell: Tell) -> int:
-    if form == "html":
+def _write(store: "Store", options: argparse.Namespace, file: IO[bytes], tell: Tell) -> tuple[int, int]:
+    """Write all; returns the numbers of evaluations written and left out."""
+    if options.format == "kernelbench":
+        return export_kernelbench(store, file, options.level, options.author, tell)
+    if options.format == "html":
         file.write(page(store).encode())
-        return store.count()
+        return store.count(), 0
     writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet}
-    return writers[form](store, file, tell)
+    return writers[options.format](store, file, tell), 0
 
 
 def read_all(store: "Store", options: argparse.Namespace) -> Answer:
