@@ -3,7 +3,6 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -72,7 +71,7 @@ class Display:
             if not self._work.pace.count and (job.submission, job.block) not in self._begun:
                 self._begun.add((job.submission, job.block))
                 self._work.pace.begun()
-            self._work.doing = plain_line(f"{PurePath(job.submission).name}: {stage}")
+            self._work.doing = plain_line(f"{job.submission}: {stage}")
 
     def read(self, count: int, *, due: int) -> None:
         """`count` more submissions have been read; `due` of them are to be judged. The total may grow."""

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from command.display import Display
+from evaluator.job import Job
 from evaluator.results.category import Category
 from evaluator.results.evidence import ConditionsEvidence, Evidence
 from tests.command_line import PROJECT
@@ -63,6 +64,18 @@ def test_piped_progress_tells_what_is_done(capsys: pytest.CaptureFixture[str], m
         display.skip(2)
         told, deadline = "", time.monotonic() + 120
         while "2 of 3 done" not in told:
+            assert time.monotonic() < deadline, told
+            time.sleep(0.05)
+            told += capsys.readouterr().err
+
+
+def test_progress_names_a_file_by_its_folder_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.results.display.progress.PIPED_EVERY_S", 0.05)
+    display = Display(to_stderr=False)
+    with display.progress(28):
+        display.stage(Job("ada/softmax/1.py", None, "ada", None, "", "", "softmax", PROJECT, None, "", 60.0), "build")
+        told, deadline = "", time.monotonic() + 120
+        while "0 of 28 done; ada/softmax/1.py: build" not in told:
             assert time.monotonic() < deadline, told
             time.sleep(0.05)
             told += capsys.readouterr().err
