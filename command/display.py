@@ -1,14 +1,15 @@
-"""The command line's output: a progress bar and each result as it comes, then a table and what to do."""
+"""The command line's output: a progress bar and each result as it comes, then a table, if it fits the screen, and the end."""
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from evaluator.results.advice import advice, assay_command
-from evaluator.results.category import Category, Status
+from command.ending import Ending
+from evaluator.results.advice import assay_command
+from evaluator.results.category import Status
 from evaluator.results.display.figures import light_text
 from evaluator.results.display.progress import Work, long_work
 from evaluator.results.display.screen import Screen
@@ -18,10 +19,9 @@ from evaluator.results.evidence import Evidence, TimingSide
 from evaluator.results.result import Result
 
 if TYPE_CHECKING:
+    from db.queries.runs import EvaluationSummary
     from evaluator.job import Job
 
-MAX_ROWS = 200
-"""Maximum of results in the summary: the first ones. The database has the rest."""
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
 MARK = "*"
 """Follows a speedup whose times were disturbed."""
@@ -50,9 +50,10 @@ class Display:
         self._read = 0
         self._begun: set[tuple[str, int | None]] = set()
         """Submissions that started before the first result came."""
-        self._rows: list[tuple[int, Result]] = []
+        self._rows: list[Result] = []
+        """The first results of this run: as many as fit the screen, and one more."""
         self._counts: Counter[Status] = Counter()
-        self._categories: Counter[Category] = Counter()
+        self._ending = Ending()
 
     def say(self, text: str) -> None:
         self._print(Text(plain_line(text)))
@@ -86,46 +87,44 @@ class Display:
         if self._work:
             self._work.total = self._read
 
-    def skip(self, count: int) -> None:
-        """`count` submissions need no judging."""
+    def skip(self, found: "Sequence[EvaluationSummary]") -> None:
+        """These evaluations of an earlier run hold in this one."""
+        for each in found:
+            self._ending.add(each)
         if self._work:
-            self._work.advance(count, free=True)
+            self._work.advance(len(found), free=True)
 
     def result(self, number: int, result: Result) -> None:
         """A result has been stored under this number."""
         self._counts[result.status] += 1
-        self._categories[result.category] += 1
-        if len(self._rows) < MAX_ROWS:
-            self._rows.append((number, _slim(result)))
+        self._ending.add(result)
+        if len(self._rows) <= self._screen.console.height:
+            self._rows.append(_slim(result))
         self._print(_line(number, result))
         if self._work:
             self._work.tallies[result.status.value] += 1
             self._work.advance(free=result.status is Status.REJECTED)
 
     def summary(self, skipped: int, database: str, chosen: str) -> None:
-        """Show the table, remarks on times, what to do about each category, and the counts of evaluated and skipped submissions.
+        """Show the table, if all fits the screen, the counts of evaluated and skipped submissions, their figures, and what to do.
 
         chosen: arguments of `assay list` that list this run's evaluations.
         """
-        rows = sorted(self._rows, key=lambda row: (natural(row[1].submission), row[1].block or 0))
-        if rows:
-            self._print(Text(""))
-            self._screen.console.file.write(self._screen.text(_table([result for _, result in rows])))
-        for number, result in rows:
-            for remark in _remarks(result):
-                self._print(_reason(number, result, remark))
-        for line in advice(self._categories, chosen):
-            self._print(line)
         total = sum(self._counts.values())
-        if rows:
-            self._print(Text(""))
-        if total > len(rows):
-            self.say(f"{len(rows)} of {total} are shown; all of them: {assay_command()} list {chosen} --limit {total}")
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
-        self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
+        told: list[Text | Table] = [Text(plain_line(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}"))]
         if skipped:
             same = "same source, problem, case, device and version"
-            self.say(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
+            told.append(Text(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again"))
+        told += self._ending.items()
+        if total > 1:
+            listed = f"All of this run: {assay_command()} list {chosen} --limit {total}; of one cause: --category NAME"
+            told.append(Text(listed, "dim", no_wrap=True))
+        rows = sorted(self._rows, key=lambda row: (natural(row.submission), row.block or 0))
+        text = self._screen.text(Text(""), _table(rows), Text(""), *told) if rows else ""
+        if not 0 < text.count("\n") <= self._screen.console.height:
+            text = self._screen.text(Text(""), *told)
+        self._screen.console.file.write(text)
 
     def _print(self, line: Text) -> None:
         self._screen.print(line)
@@ -137,7 +136,8 @@ def _line(number: int, result: Result) -> Text:
     line.append(f"{result.status}/{result.category} ", style=_COLOURS[result.status])
     line.append(plain_line(_name(result)), style="bold")
     line.append(f" {speedup}" if (speedup := _speedup(result)) else "", style="default")
-    return line.append(f": {plain_line(result.message)}" if result.message else "", style="default")
+    said = "; ".join(filter(None, (result.message, *_remarks(result))))
+    return line.append(f": {plain_line(said)}" if said else "", style="default")
 
 
 def _table(results: list[Result]) -> Table:
@@ -152,18 +152,12 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _reason(number: int, result: Result, text: str) -> Text:
-    line = Text(f"#{number} ", style="dim")
-    line.append(plain_line(_name(result)), style="bold")
-    return line.append(f": {plain_line(text)}", style="default")
-
-
 def _name(result: Result) -> str:
     return result.submission if result.block is None else f"{result.submission} [{result.block}]"
 
 
 def _slim(result: Result) -> Result:
-    """The part of a result that the summary shows. It leaves out the samples, because there are many."""
+    """The part of a result that the table shows. It leaves out the samples, because there are many."""
     timing = result.evidence.timing
     if timing is not None:
         sides: dict[str, Any] = {"candidate": _slim_side(timing.candidate), "baseline": _slim_side(timing.baseline)}

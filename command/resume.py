@@ -2,12 +2,13 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from command.jobs import JobMaker
     from command.outputs import Outputs
+    from db.queries.runs import EvaluationSummary
     from db.store import Store
     from evaluator.submission.model import Submission
 
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
 class Resume:
     """Chooses which submissions of a run are due, and tells of the others."""
 
-    def __init__(self, options: argparse.Namespace, store: "Store", outputs: "Outputs", maker: "JobMaker") -> None:
-        self._options, self._store, self._outputs, self._maker = options, store, outputs, maker
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        store: "Store",
+        outputs: "Outputs",
+        maker: "JobMaker",
+        skip: "Callable[[Sequence[EvaluationSummary]], None]",
+    ) -> None:
+        """`skip` shows the evaluations of skipped submissions."""
+        self._options, self._store, self._outputs, self._maker, self._show = options, store, outputs, maker, skip
         self.skipped = 0
         """Number of already judged submissions."""
         self.known: Counter[str] = Counter()
-        """Already judged submissions by status, with `--fail-on`."""
+        """Already judged submissions by status."""
         self._skips: list[int] = []
         """Evaluations of skipped submissions that are not yet noted in the database."""
 
@@ -38,8 +47,9 @@ class Resume:
         self._skips += numbers
         for number in numbers:
             self._outputs.known(number)
-        if numbers and self._options.fail_on:
-            self.known.update(found.status for found in of_ids(self._store, numbers))
+        found = of_ids(self._store, numbers) if numbers else ()
+        self.known.update(each.status for each in found)
+        self._show(found)
 
     def note(self) -> None:
         """Note in the database what has been skipped since the last note."""

@@ -16,6 +16,7 @@ from evaluator.results.category import Status
 if TYPE_CHECKING:
     from command.engine_choice import MachineChoice
     from command.outputs import Outputs
+    from db.queries.runs import EvaluationSummary
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.problem_loader import ProblemReader
@@ -47,9 +48,9 @@ class Session:
         self.display = Display(to_stderr=self.outputs.take_standard_output)
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
-        self._resume = Resume(self.options, self.store, self.outputs, self._maker)
+        self._resume = Resume(self.options, self.store, self.outputs, self._maker, self._skip)
         self._keeping = threading.Lock()
-        """Reading threads store rejected submissions, the main thread stores results."""
+        """Reading threads store rejected submissions and skip judged ones, the main thread stores results."""
 
     def judge(self, submissions: "Found") -> int:
         """Judge all submissions that are not judged yet. Returns the exit code."""
@@ -137,7 +138,6 @@ class Session:
             due = self._resume.due(batch)
             unfit = [(submission, result) for submission in due if (result := self._maker.unjudged(submission)) is not None]
             self.display.read(len(batch), due=len(due) - len(unfit))
-            self.display.skip(len(batch) - len(due))
             self._keep([(result, submission.code, submission.first_line) for submission, result in unfit])
             kept = {id(submission) for submission, _ in unfit}
             yield from (self._maker.job(submission) for submission in due if id(submission) not in kept)
@@ -158,6 +158,10 @@ class Session:
 
         database = [] if self.options.db == DEFAULT_DATABASE else ["--db", without_password(self.options.db)]
         return shlex.join(["--run", str(self.store.run_id), *database])
+
+    def _skip(self, found: "Sequence[EvaluationSummary]") -> None:
+        with self._keeping:
+            self.display.skip(found)
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then output each. The number is the first line of the source."""

@@ -17,13 +17,19 @@ def advice(counts: Mapping[Category, int], chosen: str = "") -> list[Text]:
 
     chosen: further arguments of `assay list`, which filter the evaluations.
     """
-    found = sorted((category for category in counts if CATEGORIES[category].hint), key=lambda each: (-counts[each], each))
+    found = hints(counts)
     lines = [Text("\nWhat to do", style="bold")] if found else []
     command = assay_command()
-    for category in found:
-        lines.append(Text.assemble((f"{category}", "bold"), f" ({counts[category]}): {CATEGORIES[category].hint}"))
-        lines.append(Text(f"    {command} list --category {category}{f' {chosen}' if chosen else ''}", style="dim", no_wrap=True))
+    for category, hint in found.items():
+        listed = f"    {command} list --category {category}{f' {chosen}' if chosen else ''}"
+        lines += [hint, Text(listed, style="dim", no_wrap=True)]
     return lines
+
+
+def hints(counts: Mapping[Category, int]) -> dict[Category, Text]:
+    """A line for each category that has a hint, the most frequent first."""
+    found = sorted((category for category in counts if CATEGORIES[category].hint), key=lambda each: (-counts[each], each))
+    return {each: Text.assemble((f"{each}", "bold"), f" ({counts[each]}): {CATEGORIES[each].hint}") for each in found}
 
 
 def assay_command() -> str:

@@ -8,12 +8,20 @@ import time
 import pytest
 
 from command.display import Display
+from db.queries.runs import EvaluationSummary
 from evaluator.job import Job
 from evaluator.results.category import Category
 from evaluator.results.evidence import ConditionsEvidence, Evidence
+from evaluator.results.result import now
 from tests.command_line import PROJECT
 from tests.db.samples import full_evidence, result
 from tests.screens import WIDTHS, assert_fits
+
+
+def skipped(number: int, category: Category = Category.OK, author: str | None = None, speedup: float | None = None) -> EvaluationSummary:
+    """An evaluation of an earlier run."""
+    named = (f"{number}.py", None, author, "softmax", "full", "NVIDIA H200")
+    return EvaluationSummary(number, 1, now(), *named, category.status, category, speedup)
 
 
 def shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, evidence: Evidence) -> str:
@@ -35,8 +43,8 @@ def test_a_share_of_the_speed_of_light_stands_beside_the_speedup(
 
 def test_disturbed_times_are_marked_and_the_reason_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(capsys, monkeypatch, full_evidence())
-    assert "2.00×*" in text
-    assert "* others' processes were on the device and its clock was lowered (hw_thermal_slowdown), in a second timing too" in text
+    assert text.count("2.00×*") == 2
+    assert "2.00×*: as observed; * others' processes were on the device and its clock was lowered (hw_thermal_slowdown)" in text
 
 
 def test_without_evidence_the_column_is_empty(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +69,7 @@ def test_piped_progress_tells_what_is_done(capsys: pytest.CaptureFixture[str], m
     display = Display(to_stderr=False)
     with display.progress(3):
         display.read(3, due=1)
-        display.skip(2)
+        display.skip([skipped(1), skipped(2)])
         told, deadline = "", time.monotonic() + 120
         while "2 of 3 done" not in told:
             assert time.monotonic() < deadline, told
@@ -103,6 +111,7 @@ def full_run(to_stderr: bool = False) -> Display:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_summary_fits(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LINES", "100")
     display = full_run()
     capsys.readouterr()
     display.summary(0, "assay.db", "--run 1")
@@ -125,17 +134,72 @@ def test_each_result_is_a_line_with_its_message_as_it_comes(capsys: pytest.Captu
     monkeypatch.delenv("COLUMNS", raising=False)
     full_run()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"#1 correct/ok {LONG.format(1)} 2.00×*: as observed"
+    assert lines[0].startswith(f"#1 correct/ok {LONG.format(1)} 2.00×*: as observed; * others")
     assert lines[1] == f"#6 run_failed/illegal_memory_access {LONG.format(6)}: a kernel read beyond x"
     assert len(lines) == 6
 
 
-def test_what_to_do_stands_once_for_each_category(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def ending(capsys: pytest.CaptureFixture[str], display: Display, skipped: int = 0) -> list[str]:
+    """The lines of the end."""
+    capsys.readouterr()
+    display.summary(skipped, "assay.db", "--run 12 --db other.db")
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_end_has_the_commonest_causes_and_says_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    display = full_run()
-    display.summary(0, "assay.db", "--run 12 --db sqlite:///other.db")
-    text = capsys.readouterr().out
-    hint = "Check every index against the tensor's size"
-    assert text.count(hint) == 1 and f"illegal_memory_access (3): {hint}" in text
-    assert "assay list --category illegal_memory_access --run 12 --db sqlite:///other.db\n" in text
-    assert text.index("What to do") > text.index("of light (baseline)") and "ok (3)" not in text
+    lines = ending(capsys, full_run())
+    (place,) = (place for place, line in enumerate(lines) if line.startswith("6 evaluated: 3 correct, 3 run_failed; stored in assay.db"))
+    header, figures, hint, listed = lines[place + 1 :]
+    assert header.split("  ")[0] == "passed"
+    assert figures.split() == ["3", "of", "6", "(50.0%)", "50.0%", "2.00×", "3", "illegal_memory_access"]
+    assert hint.startswith("illegal_memory_access (3): Check every index against the tensor's size")
+    assert listed.startswith("All of this run: ") and "assay list --run 12 --db other.db --limit 6; of one cause: --category " in listed
+
+
+def test_five_hundred_failures_end_in_a_few_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES", "40")
+    display, causes = (
+        Display(to_stderr=False),
+        (Category.SYNTAX_ERROR, Category.NO_CODE_BLOCK, Category.TOO_LARGE, Category.UNKNOWN_PROBLEM),
+    )
+    for number in range(500):
+        display.result(number, result(causes[number % 7 % 4], submission=f"{number}.py"))
+    lines = ending(capsys, display)
+    assert [line.split("  ")[0].split(" ")[0] for line in lines] == [
+        *("", "500", "passed", "0"),
+        *("no_code_block", "syntax_error", "too_large", "All"),
+    ]
+
+
+def test_the_table_is_shown_where_all_fits_the_screen(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert len(ending(capsys, full_run())) == 14, "six rows in 25 lines"
+    for lines, rows in (("14", 6), ("13", 0)):
+        monkeypatch.setenv("LINES", lines)
+        assert sum("sample_" in line for line in ending(capsys, full_run())) == rows
+
+
+def test_authors_are_compared_over_all_evaluations_that_hold(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also over those of earlier runs. What could not be evaluated counts against nobody, and only `ok` passes."""
+    monkeypatch.setenv("COLUMNS", "200")
+    display = Display(to_stderr=False)
+    for number, category in enumerate([Category.TIMEOUT, Category.NO_DEVICE, Category.NO_CUSTOM_KERNEL]):
+        display.result(number, result(category, author="ada", submission=f"ada/{number}.py"))
+    display.skip([skipped(7, Category.OK, "bob", 0.9), skipped(8, Category.OK, "bob", 3.0), skipped(9, Category.OK, "ada", 1.5)])
+    lines = ending(capsys, display, 3)
+    place = next(place for place, line in enumerate(lines) if line.startswith("author"))
+    assert lines[place - 1].startswith("6 in all, 3 already judged and skipped")
+    assert [line.split() for line in lines[place + 1 : place + 4]] == [
+        ["bob", "2", "of", "2", "(100.0%)", "50.0%", "3.00×"],
+        ["ada", "1", "of", "3", "(33.3%)", "33.3%", "1.50×", "1", "no_custom_kernel,", "1", "timeout"],
+        ["all", "3", "of", "5", "(60.0%)", "40.0%", "3.00×", "1", "no_custom_kernel,", "1", "timeout"],
+    ]
+
+
+def test_one_result_has_no_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display(to_stderr=False)
+    display.result(1, result(Category.TIMEOUT))
+    assert [line.split(":")[0] for line in ending(capsys, display)[-2:]] == ["1 evaluated", "timeout (1)"]
