@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
 MARK = "*"
-"""Follows a speedup whose times were disturbed."""
+"""Follows a speedup whose times were disturbed; the result's line says by what."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
 _COLOURS = {status.value: COLOURS.get(status, "red") for status in Status}
 _COLUMNS = (
@@ -105,10 +105,10 @@ class Display:
             self._work.tallies[result.status.value] += 1
             self._work.advance(free=result.status is Status.REJECTED)
 
-    def summary(self, skipped: int, database: str, chosen: str) -> None:
+    def summary(self, skipped: int, database: str, chosen: str, time_use: Sequence[str] = ()) -> None:
         """Show the table, if all fits the screen, the counts of evaluated and skipped submissions, their figures, and what to do.
 
-        chosen: arguments of `assay list` that list this run's evaluations.
+        chosen: arguments of `assay list` that list this run's evaluations. time_use: lines that say where the time went.
         """
         total = sum(self._counts.values())
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
@@ -116,7 +116,7 @@ class Display:
         if skipped:
             same = "same source, problem, case, device and version"
             told.append(Text(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again"))
-        told += self._ending.items()
+        told += [*self._ending.items(), *map(Text, time_use)]
         if total > 1:
             listed = f"All of this run: {assay_command()} list {chosen} --limit {total}; of one cause: --category NAME"
             told.append(Text(listed, "dim", no_wrap=True))
@@ -192,7 +192,7 @@ def _interval(result: Result) -> str:
 def _remarks(result: Result) -> Iterator[str]:
     """Remarks on a result's times."""
     if disturbance := _disturbance(result):
-        yield f"{MARK} {disturbance}"
+        yield disturbance
     timing = result.evidence.timing
     if timing is not None and timing.fallback:
         yield f"timed by the protocol {timing.protocol}: {timing.fallback}"

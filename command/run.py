@@ -43,9 +43,11 @@ class Session:
         from command.interrupts import Interrupts
         from command.jobs import JobMaker
         from command.resume import Resume
+        from command.time_use import TimeUse
 
         self.device = self.place.devices[0]
         self.display = Display(to_stderr=self.outputs.take_standard_output)
+        self._time_use = TimeUse(self.place.devices)
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
         self._resume = Resume(self.options, self.store, self.outputs, self._maker, self._skip)
@@ -75,7 +77,7 @@ class Session:
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
-        self.display.summary(self._resume.skipped, self.store.name, self._listed_by())
+        self.display.summary(self._resume.skipped, self.store.name, self._listed_by(), self._time_use.lines())
         if interrupted:
             self._resume.note()
             return exits.INTERRUPTED
@@ -106,10 +108,11 @@ class Session:
         try:
             engine.start()
             self.display.say(f"{self.place.names}, sandbox: {engine.sandbox_level}")
-            for arrival in engine.run_together(jobs, self.display.stage):
-                # Once taken, jobs are not in flight any longer: the run must not end before their rows are stored.
-                with self._interrupts.held():
-                    self._keep([(result, job.code, job.first_line) for job, result in arrival.take()])
+            with self._time_use.watched():
+                for arrival in engine.run_together(jobs, self.display.stage):
+                    # Once taken, jobs are not in flight any longer: the run must not end before their rows are stored.
+                    with self._interrupts.held():
+                        self._keep([(result, job.code, job.first_line) for job, result in arrival.take()])
         except KeyboardInterrupt:
             # A second Ctrl-C while judges end must not prevent the rows of jobs in flight.
             with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
@@ -173,5 +176,6 @@ class Session:
         with self._keeping:
             for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):
                 self.counts[entry.result.status] += 1
+                self._time_use.add(entry.result)
                 self.outputs.tell(number, entry.result, source, first_line)
                 self.display.result(number, entry.result)

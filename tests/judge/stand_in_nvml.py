@@ -50,6 +50,9 @@ class StandIn:
     def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
         return 123_500
 
+    def nvmlDeviceGetUtilizationRates(self, handle: str) -> Any:
+        return SimpleNamespace(gpu=64, memory=3)
+
     def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:
         return self._reasons()
 

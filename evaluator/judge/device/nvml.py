@@ -74,6 +74,11 @@ class Nvml:
         listed = self._asked(lambda: list(self._library.nvmlDeviceGetComputeRunningProcesses(self._handle)))
         return None if listed is None else [int(each.pid) for each in listed]
 
+    def utilization(self) -> float | None:
+        """The share of the driver's last sample period, of up to a second, in which a kernel ran."""
+        rates = self._asked(lambda: self._library.nvmlDeviceGetUtilizationRates(self._handle))
+        return None if rates is None else rates.gpu / 100
+
     def lowered_ms(self) -> dict[str, float]:
         """Time with a lowered clock so far, by reason, for the reasons that the driver counts."""
         values = self._asked(lambda: list(self._library.nvmlDeviceGetFieldValues(self._handle, list(COUNTED)))) or []

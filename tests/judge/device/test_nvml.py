@@ -40,6 +40,7 @@ def test_what_is_refused_is_not_known() -> None:
         "ClockInfo",
         "Temperature",
         "PowerUsage",
+        "UtilizationRates",
         "CurrentClocksEventReasons",
         "ComputeRunningProcesses",
         "FieldValues",
@@ -47,7 +48,11 @@ def test_what_is_refused_is_not_known() -> None:
     )
     mute = opened(StandIn(refused=frozenset(f"nvmlDeviceGet{name}" for name in names)))
     assert mute.state("before", 0.5, None) == DeviceState(stage="before", at_s=0.5)
-    assert mute.processes() is None and mute.lowered_ms() == {}
+    assert mute.processes() is None and mute.lowered_ms() == {} and mute.utilization() is None
+
+
+def test_utilization_is_a_share() -> None:
+    assert opened(StandIn()).utilization() == 0.64
 
 
 def test_functions_that_an_older_module_lacks_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
