@@ -1,4 +1,7 @@
-"""The files of `--json` and `--feedback`, written as results come, and that of `--junit`, written at the end."""
+"""The files of `--json` and `--feedback`, written as results come, and that of `--junit`, written at the end.
+
+Submissions that were judged before are in them too.
+"""
 
 import argparse
 import contextlib
@@ -87,10 +90,15 @@ class Outputs:
         """Whether one of them is standard output, so that messages must go to standard error."""
         return any(output.name == STANDARD_OUTPUT for output in (self._json, self._feedback) if output)
 
+    @property
+    def take_results(self) -> bool:
+        """Whether one of them is written as results come."""
+        return bool(self._json or self._feedback)
+
     def tell(self, number: int, result: "Result", source: str, first_line: int) -> None:
         """Write an evaluation's result. Raises UsageError if writing fails."""
         self.known(number)
-        if not (self._json or self._feedback):
+        if not self.take_results:
             return
         from evaluator.diagnosis.feedback import feedback, record
 

@@ -50,7 +50,7 @@ class Session:
         self._time_use = TimeUse(self.place.devices)
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
-        self._resume = Resume(self.options, self.store, self.outputs, self._maker, self._skip)
+        self._resume = Resume(self.options, self.store, self._maker, self._skip)
         self._keeping = threading.Lock()
         """Reading threads store rejected submissions and skip judged ones, the main thread stores results."""
 
@@ -162,9 +162,15 @@ class Session:
         database = [] if self.options.db == DEFAULT_DATABASE else ["--db", without_password(self.options.db)]
         return shlex.join(["--run", str(self.store.run_id), *database])
 
-    def _skip(self, found: "Sequence[EvaluationSummary]") -> None:
+    def _skip(self, judged: Sequence[tuple[int, "Submission"]], found: "Sequence[EvaluationSummary]") -> None:
+        """Show and output the evaluations of skipped submissions."""
         with self._keeping:
             self.display.skip(found)
+            for number, submission in judged:
+                if self.outputs.take_results and (stored := self.store.get(number)) is not None:
+                    self.outputs.tell(number, stored.result, submission.code, submission.first_line)
+                else:
+                    self.outputs.known(number)
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then output each. The number is the first line of the source."""
