@@ -17,6 +17,7 @@ from evaluator.results.display.table import Column, Table
 from evaluator.results.display.text import natural, plain_line
 from evaluator.results.evidence import Evidence, TimingSide
 from evaluator.results.result import Result
+from evaluator.results.submission_name import shown_name
 
 if TYPE_CHECKING:
     from db.queries.runs import EvaluationSummary
@@ -134,7 +135,7 @@ def _line(number: int, result: Result) -> Text:
     """A result in one line, as it comes."""
     line = Text(f"#{number} ", style="dim")
     line.append(f"{result.status}/{result.category} ", style=_COLOURS[result.status])
-    line.append(plain_line(_name(result)), style="bold")
+    line.append(plain_line(shown_name(result.submission, result.block)), style="bold")
     line.append(f" {speedup}" if (speedup := _speedup(result)) else "", style="default")
     said = "; ".join(filter(None, (result.message, *_remarks(result))))
     return line.append(f": {plain_line(said)}" if said else "", style="default")
@@ -146,14 +147,9 @@ def _table(results: list[Result]) -> Table:
         colour = _COLOURS[result.status]
         status, category = Text(result.status, colour), Text(result.category, colour)
         times = (_milliseconds(result.runtime_ms), _baseline(result), _speedup(result), _interval(result))
-        table.add(
-            _name(result), result.problem, status, category, *times, light_text(result.speed_of_light, result.baseline_speed_of_light)
-        )
+        name, light = shown_name(result.submission, result.block), light_text(result.speed_of_light, result.baseline_speed_of_light)
+        table.add(name, result.problem, status, category, *times, light)
     return table
-
-
-def _name(result: Result) -> str:
-    return result.submission if result.block is None else f"{result.submission} [{result.block}]"
 
 
 def _slim(result: Result) -> Result:

@@ -9,6 +9,7 @@ from evaluator.results.category import Status
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.table import Column, Table
 from evaluator.results.display.text import plain_line
+from evaluator.results.submission_name import shown_name
 
 _COLUMNS = (
     Column("id", right=True),
@@ -28,9 +29,16 @@ def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
         return "No evaluation matches.\n"
     table = Table(_COLUMNS)
     for row in rows:
-        submission = row.submission if row.block is None else f"{row.submission} [{row.block}]"
         category = Text(plain_line(row.category), style=_COLOURS.get(row.status, "red"))
         speedup = "" if row.speedup is None else f"{row.speedup:.2f}×"
-        table.add(row.evaluation_id, f"{row.started_at:%m-%d %H:%M}", category, speedup, row.problem, row.author, submission)
+        table.add(
+            row.evaluation_id,
+            f"{row.started_at:%m-%d %H:%M}",
+            category,
+            speedup,
+            row.problem,
+            row.author,
+            shown_name(row.submission, row.block),
+        )
     note = [Text(f"There are older ones: --limit {2 * len(rows)}", style="dim")] if more else []
     return rendered(table, *note)

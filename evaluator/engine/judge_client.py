@@ -12,6 +12,7 @@ from evaluator.engine.options import EngineOptions
 from evaluator.job import Job
 from evaluator.log import receive, waiting
 from evaluator.results.result import Result
+from evaluator.results.submission_name import shown_name
 from evaluator.sandbox import Zygote
 
 ENDS_WITHIN_S = 5.0
@@ -52,7 +53,7 @@ class JudgeClient:
         Raises JudgeLostError.
         """
         self._send(job)
-        self._origin = f"{self._name} {job.submission}" + ("" if job.block is None else f" [{job.block}]")
+        self._origin = f"{self._name} {shown_name(job.submission, job.block)}"
         settled: Result | None = None
         while True:
             try:

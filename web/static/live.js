@@ -65,7 +65,7 @@ function addArrival(item) {
   verdict.append(status, "/" + plain(item.category));
   const submission = document.createElement("span");
   submission.append(named("/submission", item.submission));
-  if (item.block !== null) submission.append(" [" + item.block + "]");
+  if (item.block > 1) submission.append(" [" + item.block + "]");
   cell(row, anchor("/evaluation/" + item.evaluation_id, item.evaluation_id), "n k-evaluation", "evaluation");
   cell(row, verdict, "k-verdict");
   cell(row, item.problem === null ? "" : named("/problem", item.problem), "k-problem");
