@@ -162,7 +162,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("failures", "how many evaluations failed, by cause"),
         _of_database("compare", "two authors, problem by problem"),
         _of_database("history", "all evaluations of one submission"),
-        _of_database("export", "write all evaluations, or the leaderboards as a page"),
+        _of_database("export", "write evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
         _of_database("check", "look for damage in the database"),
         _of_database("gc", "remove unused rows"),

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi.testclient import TestClient
 
-from db.queries.timeline import ORDERS
+from db.list_options import ORDERS
 from db.store import Store
 from web.app import create_app
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from configuration.options import use_file
 from db import DEFAULT_DATABASE
-from db.list_options import LAST, add_list_options, evaluation_of
-from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
+from db.list_options import LAST, ORDERS, add_choice, add_filters, add_list_options, choice_of, evaluation_of, filters_of
+from db.queries.filters import ANSWER_HELP, ANSWERS, HELP
 
 if TYPE_CHECKING:
     from db.store import Store
@@ -62,25 +62,27 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
 
         if options.generalises or options.robust:
             raise StoreError("--generalises and --robust can't be used with --overall: they filter the places of single boards.")
-        boards = overall(store, _filters(store, options), reduced_precision=reduced)
+        boards = overall(store, filters_of(store, options), reduced_precision=reduced)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
     from db.queries.generality import only
     from db.queries.leaderboard import leaderboard
 
-    rows = leaderboard(store, _filters(store, options), every=options.all, top=options.top, reduced_precision=reduced)
+    rows = leaderboard(store, filters_of(store, options), every=options.all, top=options.top, reduced_precision=reduced)
     rows = only(store, rows, options.generalises, options.robust)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
 def _list(store: "Store", options: argparse.Namespace) -> int:
     from db.output import evaluation_list, report
-    from db.queries.evaluations import Choice, evaluations
-    from db.queries.names import run_number
+    from db.queries.evaluations import evaluations
+    from db.queries.timeline import sorted_evaluations
 
-    run = None if options.run is None else run_number(store, options.run)
-    choice = Choice(_filters(store, options), options.status, options.category, run, options.since)
-    found = evaluations(store, choice, options.limit + 1)
-    rows = found[: options.limit]
+    choice, limit = choice_of(store, options), options.limit
+    if options.sort:
+        found = sorted_evaluations(store, choice, limit + 1, options.sort, descending=ORDERS[options.sort])
+    else:
+        found = evaluations(store, choice, limit + 1)
+    rows = found[:limit]
     return _say(report.dump(rows) if options.json else evaluation_list.text(rows, more=len(found) > len(rows)))
 
 
@@ -88,7 +90,7 @@ def _failures(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
     from db.queries.leaderboard import failures
 
-    counts = failures(store, _filters(store, options))
+    counts = failures(store, filters_of(store, options))
     return _say(report.failures_json(counts) if options.json else report.failures_text(counts, _as_words(options)))
 
 
@@ -118,7 +120,7 @@ def _compare(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
     from db.queries.compare import compare
 
-    comparison = compare(store, options.first, options.second, _filters(store, options))
+    comparison = compare(store, options.first, options.second, filters_of(store, options))
     return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
 
 
@@ -170,15 +172,6 @@ def _say(text: str) -> int:
     return 0
 
 
-def _filters(store: "Store", options: argparse.Namespace) -> Filters:
-    """The filters. Raises StoreError for a name that the database doesn't hold."""
-    from db.queries.names import require_known
-
-    filters = Filters(**{name: getattr(options, name, None) for name in HELP})
-    require_known(store, filters)
-    return filters
-
-
 def _as_words(options: argparse.Namespace) -> str:
     """The database and the filters, as words of a command."""
     given = {name: getattr(options, name, None) for name in ("db", *HELP)}
@@ -210,7 +203,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
         return made
 
     board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
-    _add_filters(board)
+    add_filters(board)
     board.add_argument("--all", action="store_true", help="every submission, not only each author's best")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
@@ -218,9 +211,9 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     for name, text in ANSWER_HELP.items():
         board.add_argument(f"--{name}", choices=ANSWERS, help=text)
     listing = command("list", _list, "the evaluations themselves, newest first")
-    _add_filters(listing, without="protocol")
+    add_choice(listing)
     add_list_options(listing)
-    _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
+    add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "all facts about one evaluation")
     show.add_argument("id", metavar="ID", type=evaluation_of, help="number of the evaluation, or `last`")
     show.add_argument("--source", action="store_true", help="also print its source")
@@ -229,15 +222,15 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     comparison = command("compare", _compare, "two authors, problem by problem")
     comparison.add_argument("first", metavar="AUTHOR", help="two authors")
     comparison.add_argument("second", metavar="AUTHOR", help="two authors")
-    _add_filters(comparison, without="author")
+    add_filters(comparison, without="author")
     past = command("history", _history, "all evaluations of one submission")
     past.add_argument("submission", metavar="SUBMISSION", help="its name on the leaderboard")
-    export = command("export", _keeping("write_all"), "write all evaluations, or the leaderboards as a page")
+    export = command("export", _keeping("write_all"), "write evaluations, or the leaderboards as a page")
+    add_choice(export)
     export.add_argument("--format", choices=("csv", "json", "parquet", "html", "kernelbench"), required=True, help="output format")
     export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of records")
     export.add_argument("--output", type=Path, metavar="FILE", help="output file (default: standard output)")
     export.add_argument("--level", type=int, metavar="N", help="kernelbench: level (default: the only one)")
-    export.add_argument("--author", metavar="NAME", help="kernelbench: author (default: the only one)")
     bring = command("import", _keeping("read_all"), "store what `export --format json` wrote", writes=True)
     bring.add_argument("file", type=Path, metavar="FILE", help="output of `export --format json`")
     bring.add_argument("--kernelbench", action="store_true", help="FILE is an eval_results.json")
@@ -248,12 +241,6 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     checks.add_argument("--deep", action="store_true", help="read all evaluations and hash all sources")
     checks.add_argument("--repair", action="store_true", help="rebuild derived data from the evaluations")
     return parser, commands.choices
-
-
-def _add_filters(command: argparse.ArgumentParser, *, without: str = "") -> None:
-    for name, (metavar, text) in HELP.items():
-        if name != without:
-            command.add_argument(f"--{name}", metavar=metavar, help=text)
 
 
 if __name__ == "__main__":

@@ -60,17 +60,17 @@ _FROM_EVIDENCE = ("generalises", "robust")
 _STORED = tuple(name for name in COLUMNS if name not in _FROM_EVIDENCE)
 
 
-def export_json(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
-    """Write all evaluations, one JSON object per line; returns their number. Raises StoreError."""
+def export_json(store: Store, file: IO[bytes], tell: Tell = untold, where: Sequence[Any] = ()) -> int:
+    """Write the evaluations that meet the conditions, one JSON object per line; returns their number. Raises StoreError."""
     count = 0
-    for stored in store.each():
+    for stored in store.each(where=where):
         file.write(_line(stored).encode("ascii") + b"\n")
         count += 1
         tell(1)
     return count
 
 
-def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
+def export_csv(store: Store, file: IO[bytes], tell: Tell = untold, where: Sequence[Any] = ()) -> int:
     """Write a header and one row per evaluation. Raises StoreError.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
@@ -79,7 +79,7 @@ def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     count = 0
-    for row in rows(store):
+    for row in rows(store, where):
         writer.writerow([csv_cell(value) for value in row])
         count += 1
         tell(1)
@@ -87,7 +87,7 @@ def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     return count
 
 
-def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
+def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold, where: Sequence[Any] = ()) -> int:
     """Write a Parquet file. Raises StoreError, also if pyarrow is not installed."""
     try:
         import pyarrow
@@ -97,7 +97,7 @@ def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in COLUMNS.items()])
     count = 0
     with parquet.ParquetWriter(file, schema) as writer:
-        found = rows(store)
+        found = rows(store, where)
         while batch := list(islice(found, 100 * _BATCH)):
             writer.write_table(pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in batch], schema))
             count += len(batch)

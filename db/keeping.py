@@ -2,14 +2,17 @@
 
 import argparse
 import sys
-from typing import IO, TYPE_CHECKING
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 from db import exchange, upkeep
 from db.error import StoreError
 from db.foreign import import_kernelbench
 from db.kernelbench_results import export_kernelbench
+from db.list_options import choice_of
 from db.output import report
 from db.output.page import page
+from db.queries.evaluations import chosen
 from evaluator.results.display.pace import Tell
 from evaluator.results.display.progress import long_work
 from evaluator.results.display.text import plain_line
@@ -26,11 +29,14 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     """`export`."""
     if options.output is None and options.json:
         raise StoreError("With --json, also give --output FILE: --json prints what was written.")
-    if options.format != "kernelbench" and (options.level is not None or options.author is not None):
-        raise StoreError("--level and --author are for --format kernelbench.")
-    with long_work("Writing", store.count(), beside_output=options.output is None) as work:
+    if options.format != "kernelbench" and options.level is not None:
+        raise StoreError("--level is for --format kernelbench.")
+    where = chosen(store, choice_of(store, options))
+    if options.format == "html" and where:
+        raise StoreError("The page has all leaderboards; filters are for the other formats.")
+    with long_work("Writing", store.count(where), beside_output=options.output is None) as work:
         if options.output is None:
-            _, left_out = _write(store, options, sys.stdout.buffer, work.advance)
+            _, left_out = _write(store, options, sys.stdout.buffer, work.advance, where)
             sys.stdout.flush()
             sys.stderr.write(f"{left_out} evaluations left out\n" if left_out else "")
             return "", 0
@@ -38,7 +44,7 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
         unfinished = options.output.with_name(options.output.name + ".part")
         try:
             with unfinished.open("wb") as file:
-                count, left_out = _write(store, options, file, work.advance)
+                count, left_out = _write(store, options, file, work.advance, where)
             unfinished.replace(options.output)
         except OSError as error:
             raise StoreError(f"{options.output} can't be written: {error.strerror}.") from error
@@ -49,15 +55,15 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     return report.dump(told) if options.json else f"{count} evaluations written to {options.output}{more}\n", 0
 
 
-def _write(store: "Store", options: argparse.Namespace, file: IO[bytes], tell: Tell) -> tuple[int, int]:
-    """Write all; returns the numbers of evaluations written and left out."""
+def _write(store: "Store", options: argparse.Namespace, file: IO[bytes], tell: Tell, where: Sequence[Any]) -> tuple[int, int]:
+    """Write evaluations; returns the numbers of those written and left out."""
     if options.format == "kernelbench":
-        return export_kernelbench(store, file, options.level, options.author, tell)
+        return export_kernelbench(store, file, options.level, tell, where)
     if options.format == "html":
         file.write(page(store).encode())
         return store.count(), 0
     writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet}
-    return writers[options.format](store, file, tell), 0
+    return writers[options.format](store, file, tell, where), 0
 
 
 def read_all(store: "Store", options: argparse.Namespace) -> Answer:

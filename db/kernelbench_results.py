@@ -6,7 +6,7 @@ The file does not name its level, nor its author.
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -108,18 +108,19 @@ class _Sample:
 
 
 def export_kernelbench(
-    store: Store, file: IO[bytes], level: int | None = None, author: str | None = None, tell: Tell = untold
+    store: Store, file: IO[bytes], level: int | None = None, tell: Tell = untold, where: Sequence[Any] = ()
 ) -> tuple[int, int]:
-    """Write the samples of one level and author; returns their number, and that of the current evaluations that were left out.
+    """Write the samples of one level and author, among evaluations that meet these conditions; returns their number, and that of the
+    current ones that were left out.
 
     The newest evaluation of a sample counts. Submissions without a sample's number get the lowest free ones. Evaluations that are
-    `not_evaluated`, of other levels and authors, and of problems without a number are left out. Raises StoreError without a level or author
-    if there are several, or if nothing says the level.
+    `not_evaluated`, of other levels, and of problems without a number are left out. Raises StoreError if they have several authors, and
+    without a level if there are several, or if nothing says the level.
     """
-    current = [_sample(*row) for row in store.summaries(_COLUMNS, [EvaluationRow.is_current])]
+    current = [_sample(*row) for row in store.summaries(_COLUMNS, [EvaluationRow.is_current, *where])]
     found = [each for each in current if each is not None]
     written: dict[str, list[dict[str, Any]]] = {}
-    for number, numbered in sorted(_numbered(_chosen(found, level, author)).items()):
+    for number, numbered in sorted(_numbered(_chosen(found, level)).items()):
         written[str(number)] = []
         for sample_id, evaluation_id in sorted(numbered.items()):
             stored = store.get(evaluation_id)
@@ -148,20 +149,19 @@ def _sample(
     return _Sample(evaluation_id, author, problem, number, None if level is None else int(level), key)
 
 
-def _chosen(found: list[_Sample], level: int | None, author: str | None) -> list[_Sample]:
-    """The samples of this level and author; None is the only one. Raises StoreError."""
+def _chosen(found: list[_Sample], level: int | None) -> list[_Sample]:
+    """The samples of this level; None is the only one. Raises StoreError."""
     authors = {each.author for each in found}
-    if author is None and len(authors) > 1:
+    if len(authors) > 1:
         names = ", ".join(sorted(name or "(none)" for name in authors))
         raise StoreError(f"The evaluations are of several authors: {names}. Give one with --author.")
-    of_author = [each for each in found if author is None or each.author == author]
-    levels = {each.level for each in of_author}
+    levels = {each.level for each in found}
     if level is None and None in levels:
-        name = next(each.problem for each in of_author if each.level is None)
+        name = next(each.problem for each in found if each.level is None)
         raise StoreError(f"Nothing says the level of {name}. Give the file's level with --level.")
     if level is None and len(levels) > 1:
         raise StoreError(f"The evaluations are of levels {', '.join(sorted(map(str, levels)))}. Give one with --level.")
-    chosen = [each for each in of_author if level is None or each.level in (level, None)]
+    chosen = [each for each in found if level is None or each.level in (level, None)]
     if not chosen:
         raise StoreError("There is no such evaluation of a problem with KernelBench's number, as in 23_Softmax.")
     return chosen

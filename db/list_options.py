@@ -1,28 +1,70 @@
-"""Filters of `list` besides names. Nothing heavy is imported here."""
+"""Options of `list`, and the filters of `export`. Nothing heavy is imported here."""
 
 import argparse
 import re
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
+from db.queries.filters import HELP, Filters
 from evaluator.results.category import Category, Status
 from evaluator.results.nearest import unknown
+
+if TYPE_CHECKING:
+    from db.queries.evaluations import Choice
+    from db.store import Store
 
 SHOWN = 20
 """Evaluations that are listed without `--limit`."""
 LAST = "last"
 """Stands for the number of the newest."""
+ORDERS = {
+    **dict.fromkeys(("evaluation", "started", "run", "speedup"), True),
+    **dict.fromkeys(("status", "category", "submission", "author", "problem", "case", "device"), False),
+}
+"""Columns by which evaluations can be sorted, and whether `list` shows the highest first."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-def add_list_options(command: argparse.ArgumentParser) -> None:
-    """The options of `list` that no other command has."""
+def add_filters(command: argparse.ArgumentParser, *, without: str = "") -> None:
+    """Filters by names, except for one."""
+    for name, (metavar, text) in HELP.items():
+        if name != without:
+            command.add_argument(f"--{name}", metavar=metavar, help=text)
+
+
+def add_choice(command: argparse.ArgumentParser) -> None:
+    """Filters of evaluations, by names and otherwise."""
+    add_filters(command, without="protocol")
     add = command.add_argument
     statuses, categories = list(Status), list(Category)
     add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only this status: {', '.join(statuses)}")
     add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only this category, as in timeout")
     add("--run", metavar="N", help="only this run: its number, or `last`")
     add("--since", type=_since, metavar="WHEN", help="only since: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
-    add("--limit", type=_positive, default=SHOWN, metavar="N", help="at most N (default: %(default)s)")
+
+
+def add_list_options(command: argparse.ArgumentParser) -> None:
+    """The options of `list` that no other command has."""
+    command.add_argument("--sort", choices=list(ORDERS), metavar="COLUMN", help="sort by this column, as in speedup")
+    command.add_argument("--limit", type=_positive, default=SHOWN, metavar="N", help="at most N (default: %(default)s)")
+
+
+def filters_of(store: "Store", options: argparse.Namespace) -> Filters:
+    """The filters by names. Raises StoreError for a name that the database doesn't hold."""
+    from db.queries.names import require_known
+
+    filters = Filters(**{name: getattr(options, name, None) for name in HELP})
+    require_known(store, filters)
+    return filters
+
+
+def choice_of(store: "Store", options: argparse.Namespace) -> "Choice":
+    """The conditions that the options of `add_choice` give. Raises StoreError for a name or a run that the database doesn't hold."""
+    from db.queries.evaluations import Choice
+    from db.queries.names import run_number
+
+    run = None if options.run is None else run_number(store, options.run)
+    return Choice(filters_of(store, options), options.status, options.category, run, options.since)
 
 
 def evaluation_of(text: str) -> int | str:

@@ -224,21 +224,21 @@ class Store(Database):
         with self.read() as connection:
             return connection.execute(select(func.max(EvaluationRow.id))).scalar_one()
 
-    def each(self, after: int = 0) -> Iterator[StoredEvaluation]:
-        """All evaluations, history included, in the order of storing. Raises StoreError."""
+    def each(self, after: int = 0, where: Sequence[Any] = ()) -> Iterator[StoredEvaluation]:
+        """All evaluations that meet the conditions, history included, in the order of storing. Raises StoreError."""
         while True:
             with self.read() as connection:
-                query = everything().where(EvaluationRow.id > after).order_by(EvaluationRow.id).limit(LOOKUP)
+                query = everything().where(EvaluationRow.id > after, *where).order_by(EvaluationRow.id).limit(LOOKUP)
                 found = [stored(connection, row) for row in connection.execute(query).mappings().all()]
             yield from found
             if len(found) < LOOKUP:
                 return
             after = found[-1].id
 
-    def count(self) -> int:
-        """Number of evaluations, history included."""
+    def count(self, where: Sequence[Any] = ()) -> int:
+        """Number of evaluations that meet the conditions, history included."""
         with self.read() as connection:
-            return connection.execute(select(func.count()).select_from(EvaluationRow)).scalar_one()
+            return connection.execute(select(func.count()).select_from(EvaluationRow).where(*where)).scalar_one()
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> dict[EvaluationKey, int]:
         """The keys that need not be judged again, each with the id of its evaluation.

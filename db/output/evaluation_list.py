@@ -24,7 +24,7 @@ _COLOURS = {Status.CORRECT.value: "green", Status.NOT_EVALUATED.value: "yellow"}
 
 
 def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
-    """One line per evaluation, id first. `more`: whether there are older ones. A single message if there is none."""
+    """One line per evaluation, id first. `more`: whether there are others. A single message if there is none."""
     if not rows:
         return "No evaluation matches.\n"
     table = Table(_COLUMNS)
@@ -40,5 +40,5 @@ def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
             row.author,
             shown_name(row.submission, row.block),
         )
-    note = [Text(f"There are older ones: --limit {2 * len(rows)}", style="dim")] if more else []
+    note = [Text(f"There are more: --limit {2 * len(rows)}", style="dim")] if more else []
     return rendered(table, *note)

@@ -11,6 +11,7 @@ from db.queries.ranking import UNCOUNTED, chunks
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, StandingRow, TotalRow
 from db.store import Store
 from evaluator.results.category import Category
+from evaluator.results.display.text import natural
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def problems(store: Store) -> tuple[ProblemSummary, ...]:
     devices: dict[str, set[str]] = defaultdict(set)
     for board in boards.values():
         devices[board.problem] |= {board.device_name} - {""}
-    return tuple(_summary(name, sources.get(name), devices[name], found, standings[name]) for name, found in sorted(counts.items()))
+    names = sorted(counts, key=natural)
+    return tuple(_summary(name, sources.get(name), devices[name], counts[name], standings[name]) for name in names)
 
 
 def _counting_boards(connection: Connection) -> dict[int, Any]:

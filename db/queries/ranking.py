@@ -20,6 +20,7 @@ from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow, TotalRow
 from db.storage.rows import text_sha256
 from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.display.text import natural
 from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
@@ -92,7 +93,7 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
             newest[board.problem] = max(newest.get(board.problem, (0, "")), (number, board.problem_sha256))
             boards.append(board)
     found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and fits(filters, board)]
-    return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
+    return sorted(found, key=lambda board: (natural(board.problem), board.case or "", board.device_name, board.precision or ""))
 
 
 def judged_on(connection: Connection, boards: Collection[KnownBoard]) -> list[KnownBoard]:

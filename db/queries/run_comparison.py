@@ -22,6 +22,7 @@ from db.queries.runs import Run, run
 from db.schema.models import BoardRow, EvaluationRow, SkipRow
 from db.store import Store
 from evaluator.results.category import Status
+from evaluator.results.display.text import natural
 
 OUTCOMES = ("broke", "slower", "changed", "gone", "fixed", "faster", "new", "unchanged")
 """Outcomes of a submission in the right run compared with the left one, worst first."""
@@ -88,7 +89,9 @@ def compare_runs(store: Store, left: int, right: int, filters: Filters = EVERYTH
         if head is None:
             raise UnknownRunError(f"There is no run {number} in {store.name}.")
     rows = [_row(*pair) for pair in _pairs(*sides)]
-    rows.sort(key=lambda row: (OUTCOMES.index(row.outcome), row.problem or "", row.submission, row.block or 0, row.case or ""))
+    rows.sort(
+        key=lambda row: (OUTCOMES.index(row.outcome), natural(row.problem or ""), natural(row.submission), row.block or 0, row.case or "")
+    )
     counts = Counter(row.outcome for row in rows)
     first, second = found
     assert first is not None and second is not None

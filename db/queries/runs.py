@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -92,6 +92,12 @@ def of_ids(store: Store, ids: Collection[int]) -> tuple[EvaluationSummary, ...]:
     query = summary_query().where(EvaluationRow.id.in_(ids)).order_by(EvaluationRow.id.desc())
     with store.read() as connection:
         return tuple(EvaluationSummary(*item) for item in connection.execute(query))
+
+
+def in_order(store: Store, ids: Sequence[int]) -> tuple[EvaluationSummary, ...]:
+    """The existing evaluations with these ids, in this order."""
+    found = {row.evaluation_id: row for some in chunks(ids) for row in of_ids(store, some)}
+    return tuple(found[number] for number in ids if number in found)
 
 
 def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]:

@@ -19,14 +19,14 @@ from db.queries.evaluations import Choice
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
 from db.queries.ranking import EVERYTHING, author_id, chunks
+from db.queries.runs import EvaluationSummary, in_order
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SubmissionRow
 from db.store import Store
 from evaluator.results.category import Category, Status
+from evaluator.results.display.text import natural
 
 MOST_NAMED = 20_000
 """Maximum evaluations sorted by submission, whose name is not kept in memory."""
-ORDERS = ("evaluation", "status", "category", "speedup", "submission", "author", "problem", "case", "device", "run", "started")
-"""Orders of evaluations."""
 HOUR_S = 3600
 _PAGE = 50_000
 """Rows per read."""
@@ -36,6 +36,11 @@ _NUMBER_OF = {category.value: number for number, category in enumerate(_CATEGORI
 _PASSING = np.array([number for number, category in enumerate(_CATEGORIES) if category.status is Status.NOT_EVALUATED], dtype=np.uint8)
 _LAST = np.int64(2**33)
 """Sorts missing values last."""
+
+
+def sorted_evaluations(store: Store, choice: Choice, limit: int, sort: str, *, descending: bool) -> tuple[EvaluationSummary, ...]:
+    """The first `limit` matching evaluations in this order (`Timeline.page`). Raises StoreError."""
+    return in_order(store, Timeline(store).page(choice, limit, 0, sort, descending=descending)[1])
 
 
 class Timeline:
@@ -90,9 +95,11 @@ class Timeline:
     def page(
         self, choice: Choice, limit: int, offset: int = 0, sort: str | None = None, *, descending: bool = True
     ) -> tuple[int, list[int]]:
-        """Number of matching evaluations, and the ids of some of them, in the order `sort`, one of ORDERS; None: as stored.
+        """Number of matching evaluations, and the ids of some of them, in the order `sort`; None: as stored.
 
-        Missing values come last. More than MOST_NAMED are not sorted by submission. Raises StoreError.
+        sort: one of `db.list_options.ORDERS`. Missing values come last. More than MOST_NAMED are not sorted by submission.
+
+        Raises StoreError.
         """
         self.refresh()
         with self._lock, self._store.read() as connection:
@@ -196,6 +203,6 @@ def _ranks(names: dict[int, str | None]) -> Any:
 
 
 def _ranked(names: list[str | None]) -> list[int]:
-    """Each name's place in sorted order; the last one for no name."""
-    place = {name: number for number, name in enumerate(sorted({name for name in names if name}))}
+    """Each name's place, as people order names; the last one for no name."""
+    place = {name: number for number, name in enumerate(sorted({name for name in names if name}, key=lambda name: (natural(name), name)))}
     return [place[name] if name else int(_LAST) for name in names]

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from evaluator.results.display.text import natural
+
 BUNDLE_SUFFIX = ".jsonl"
 SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
 """Suffixes of the files that are read, in upper or lower case."""
@@ -17,7 +19,7 @@ _SPOOL = re.compile(r".*\.spool-[0-9]+-[0-9a-f]{8}\.jsonl")
 
 
 def walk(start: Path) -> Iterator[tuple[Path, str]]:
-    """The files below `start` by folder and name, sorted, each folder once even if several links lead to it; or `start` itself.
+    """The files below `start` as people order names, each folder once even if several links lead to it; or `start` itself.
 
     A folder that can't be listed is returned like a file, so that reading it reports the error.
     """
@@ -45,9 +47,10 @@ def walk(start: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _listed(folder: Path) -> list[tuple[str, bool]]:
-    """The wanted entries, sorted by name, and whether each is a folder. Raises OSError."""
+    """The wanted entries, as people order their names, and whether each is a folder. Raises OSError."""
     with os.scandir(folder) as entries:
-        return sorted((entry.name, entry.is_dir()) for entry in entries if _wanted(entry))
+        wanted = [(entry.name, entry.is_dir()) for entry in entries if _wanted(entry)]
+    return sorted(wanted, key=lambda entry: (natural(entry[0]), entry[0]))
 
 
 def _wanted(entry: os.DirEntry[str]) -> bool:

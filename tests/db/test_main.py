@@ -394,6 +394,9 @@ LISTED: list[tuple[tuple[str, ...], list[int]]] = [
     (("--since", "1d"), [5, 4, 3, 1]),
     (("--since", "2000-01-01", "--category", "ok"), [1]),
     (("--since", "2999-01-01T12:00"), []),
+    (("--sort", "speedup"), [1, 5, 4, 3, 2]),
+    (("--sort", "submission", "--run", "1"), [4, 5]),
+    (("--sort", "category", "--limit", "1"), [4]),
 ]
 MISTYPED: dict[tuple[str, str], str] = {
     ("--status", "corect"): "no status 'corect'; nearest: correct",
@@ -401,6 +404,7 @@ MISTYPED: dict[tuple[str, str], str] = {
     ("--since", "yesterday"): "invalid time 'yesterday'",
     ("--since", "999999d"): "invalid time '999999d'",
     ("--limit", "0"): "a whole number from 1",
+    ("--sort", "speed"): "invalid choice: 'speed'",
     ("--statsu", "correct"): "python -m db list: error: unrecognized arguments: --statsu correct",
 }
 
@@ -419,6 +423,17 @@ def test_list_shows_what_is_asked_for_newest_first(listed_store: Store, url: str
         assert told in capsys.readouterr().err, words
 
 
+def test_export_has_the_filters_of_list(listed_store: Store, url: str) -> None:
+    for words, numbers in LISTED:
+        if not {"--limit", "--sort"} & {*words}:
+            told = output("--db", url, "export", "--format", "json", *words)
+            assert [json.loads(line)["id"] for line in told.splitlines()] == sorted(numbers), words
+    table = output("--db", url, "export", "--format", "csv", "--category", "timeout", "--since", "7d")
+    assert [line.split(",")[0] for line in table.splitlines()] == ["id", "2"]
+    assert "filters are for the other formats" in refused("export", "--db", url, "--format", "html", "--author", "ada")
+    assert "nearest: ada" in refused("export", "--db", url, "--format", "csv", "--author", "ada1")
+
+
 def test_list_has_a_line_for_each_that_fits_on_80_columns(listed_store: Store, url: str) -> None:
     heading, *lines, note = output("--db", url, "list", COLUMNS="80").splitlines()
     assert heading.split() == ["id", "category", "speedup", "problem", "submission"]
@@ -428,5 +443,5 @@ def test_list_has_a_line_for_each_that_fits_on_80_columns(listed_store: Store, u
     assert "illegal_memory_access" in lines[1] and "b.py [2]" in lines[3]
     told = output("--db", url, "list", "--limit", "4", COLUMNS="160")
     assert "UTC" in told and re.search(r"^ *5  \d\d-\d\d \d\d:\d\d  reduced_precision ", told, re.MULTILINE)
-    assert "a-long-name-of-a-model" in told and told.endswith("There are older ones: --limit 8\n")
+    assert "a-long-name-of-a-model" in told and told.endswith("There are more: --limit 8\n")
     assert LONG in output("--db", url, "list", "--author", "ada", COLUMNS="160")

@@ -76,13 +76,13 @@ def test_a_response_gives_its_final_block_or_every_block(tmp_path: Path) -> None
 
 
 def test_what_a_folder_holds_comes_sorted_and_once(tmp_path: Path) -> None:
-    for name in ("b.py", "a/z.TXT", "a/y.md", "c.jsonl", "B.py"):
+    for name in ("b.py", "a/10.TXT", "a/9.md", "c.jsonl", "B.py"):
         write(tmp_path / name, CODE)
     for name in (".hidden.py", "__pycache__/a.py", "README.md", "__init__.py", "notes.rst", ".git/a.py", "manifest.toml"):
         write(tmp_path / name, "")
     (tmp_path / "a" / "loop").symlink_to(tmp_path)
     paths = [each.path.relative_to(tmp_path).as_posix() for each in find([tmp_path, tmp_path / "b.py"], known=KNOWN)]
-    assert paths[:4] == ["B.py", "a/y.md", "a/z.TXT", "b.py"]
+    assert paths[:4] == ["B.py", "a/9.md", "a/10.TXT", "b.py"]
     assert set(paths[4:]) == {"c.jsonl"}
     assert only(write(tmp_path / "README.md", fenced(CODE))).rejection is None  # a file that is named is read whatever its name
 

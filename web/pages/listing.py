@@ -7,7 +7,7 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from db.queries.evaluations import Choice
-from db.queries.runs import EvaluationSummary, of_ids
+from db.queries.runs import EvaluationSummary, in_order
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
 from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
@@ -86,7 +86,7 @@ def listed(site: Site, choice: Choice, sort: str | None, order: str | None, numb
     if total and not ids:
         number = -(-total // PAGE_ROWS)
         total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
-    return ordered_table(_columns(choice, total), _in_order(site, ids), sort, order, number, total)
+    return ordered_table(_columns(choice, total), in_order(site.store, ids), sort, order, number, total)
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
@@ -95,13 +95,7 @@ def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> It
     descending = is_descending(COLUMNS, sort, order) if sort else True
     _, ids = site.timeline.page(choice, total, 0, sort, descending=descending)
     for first in range(0, len(ids), _BATCH):
-        yield from _in_order(site, ids[first : first + _BATCH])
-
-
-def _in_order(site: Site, ids: list[int]) -> list[EvaluationSummary]:
-    found = {row.evaluation_id: row for row in of_ids(site.store, ids)}
-    # An evaluation removed meanwhile is left out.
-    return [found[number] for number in ids if number in found]
+        yield from in_order(site.store, ids[first : first + _BATCH])
 
 
 def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:

@@ -26,9 +26,9 @@ def plain_line(text: str) -> str:
     return plain_block(text).replace("\n", "\\n").replace("\t", " ")
 
 
-def natural(text: str) -> list[int | str]:
-    """A key that sorts texts as people do: `10_add` after `9_add`."""
-    return [int(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+)", text))]
+def natural(text: str) -> str:
+    """A key that sorts texts as people do: `10_add` after `9_add`. Numbers of more than 20 digits are sorted as texts."""
+    return re.sub("[0-9]+", lambda number: number[0].zfill(20), text)
 
 
 def cell(value: object) -> Text:

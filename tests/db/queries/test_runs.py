@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from db.list_options import ORDERS
 from db.queries.evaluations import Choice
 from db.queries.filters import Filters
 from db.queries.leaderboard import failures
 from db.queries.runs import arrivals, came_between, newest, of_ids, run, runs
 from db.queries.search import Found, search
-from db.queries.timeline import ORDERS, Timeline
+from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category, Status
 from tests.db.conftest import BOTH
@@ -242,3 +243,9 @@ def test_what_is_called_like_nothing_gets_the_nearest_names(store: Store) -> Non
     assert search(store, "softmx", 9).nearest == ("softmax",)
     assert search(store, "ada lovelaec", 9).nearest == ("ada lovelace",)
     assert search(store, "  ", 9) == Found((), (), (), (), (), (), ())
+
+
+def test_names_are_sorted_as_people_order_them(store: Store) -> None:
+    for number, name in enumerate(("10_add.py", "9_add.py", "add.py", "9_add_2.py")):
+        save(store, Category.TIMEOUT, number, name, source=name)
+    assert Timeline(store).page(ALL, 9, 0, "submission", descending=False)[1] == [2, 4, 1, 3]
