@@ -14,7 +14,7 @@ from evaluator.results.nearest import unknown
 from evaluator.results.protocol_names import DESCRIPTIONS
 
 _MOST_NAMES = 20_000
-"""Maximum names compared with a mistyped one."""
+"""Maximum names compared with a mistyped one, or listed."""
 
 
 def require_known(store: Store, filters: Filters) -> None:
@@ -42,6 +42,12 @@ def require_author(connection: Connection, store: Store, name: str) -> int:
     return found
 
 
+def known_names(store: Store, kind: str) -> set[str]:
+    """The first names of a kind, `author` or a filter in `COLUMNS`. Raises StoreError."""
+    with store.read() as connection:
+        return _known(connection, AuthorRow.name if kind == "author" else getattr(BoardRow, COLUMNS[kind]))
+
+
 def run_number(store: Store, text: str) -> int:
     """The run with this number, or the last one for `last`. Raises StoreError if there is no such run."""
     with store.read() as connection:
@@ -61,5 +67,8 @@ def _require(connection: Connection, store: Store, kind: str, column: Any, name:
 
 
 def _missing(connection: Connection, store: Store, kind: str, column: Any, name: str, *more: str) -> StoreError:
-    known = connection.execute(select(column).where(column.is_not(None)).distinct().limit(_MOST_NAMES)).scalars()
-    return StoreError(f"{store.name}: {unknown(kind, name, {*filter(None, known), *more})}")
+    return StoreError(f"{store.name}: {unknown(kind, name, _known(connection, column).union(more))}")
+
+
+def _known(connection: Connection, column: Any) -> set[str]:
+    return {*filter(None, connection.execute(select(column).where(column.is_not(None)).distinct().limit(_MOST_NAMES)).scalars())}

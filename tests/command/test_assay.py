@@ -14,8 +14,11 @@ import pytest
 
 from assay.__main__ import help_text
 from assay.commands import COMMANDS
+from db.store import Store
+from evaluator.results.category import Category
 from evaluator.results.result import EVALUATOR_VERSION
 from tests.command_line import PROBLEM, PROJECT, RUN_S, submission
+from tests.db.samples import result
 
 pytestmark = pytest.mark.slow(40)
 
@@ -144,7 +147,16 @@ def test_bash_completes_commands_options_values_and_files(installed: Installed, 
     script = tmp_path / "assay.bash"
     script.write_text(installed.run("completion", "bash").stdout, encoding="utf-8")
     assert subprocess.run(["bash", "-n", script], capture_output=True).stderr == b""
+    with Store.open(f"sqlite:///{tmp_path / 'mine.db'}") as store:
+        for number, author in enumerate(("ada-1", "$(touch${IFS}intruder)", "ada;x", None)):
+            store.save(result(Category.TIMEOUT, author=author, problem="mine", submission=f"{number}.py"), "")
+    (tmp_path / "assay.toml").write_text(f'db = "{tmp_path / "mine.db"}"\n')
+    environment = installed.environment | {"ASSAY_CONFIG": str(tmp_path / "assay.toml")}
     for words, expected in (
+        (["list", "--author", "a"], "ada-1"),
+        (["list", "--author", "$"], ""),
+        (["leaderboard", "--problem", "mi"], "mine mish"),
+        (["judge", "--problem", "softm"], "softmax"),
         (["lead"], "leaderboard"),
         (["list", "--stat"], "--status"),
         (["list", "--status", "dis"], "disqualified"),
@@ -152,11 +164,13 @@ def test_bash_completes_commands_options_values_and_files(installed: Installed, 
         (["service", "token", "rev"], "revoke"),
         (["judge", "--device", "cpu", "dou"], "double"),
     ):
-        line = " ".join(["assay", *words])
+        line = " ".join([str(installed.script), *words])
         ask = f'. {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; COMP_LINE="{line}"; COMP_POINT={len(line)}'
         asked = f'{ask}; "$(complete -p assay | sed "s/.*-F \\([^ ]*\\).*/\\1/")"; echo "${{COMPREPLY[@]}}"'
-        told = subprocess.run(["bash", "-c", asked], cwd=installed.folder, capture_output=True, text=True)
-        assert told.stdout.split() == [expected], (words, told)
+        told = subprocess.run(["bash", "-c", asked], cwd=installed.folder, env=environment, capture_output=True, text=True)
+        assert told.stdout.split() == expected.split(), (words, told)
+    authors = subprocess.run([installed.script, "completion", "authors"], env=environment, capture_output=True, text=True)
+    assert authors.stdout == "ada-1\n", "no name that a shell would expand"
 
 
 def test_zsh_gets_a_script_for_its_completion(installed: Installed) -> None:
@@ -164,6 +178,7 @@ def test_zsh_gets_a_script_for_its_completion(installed: Installed) -> None:
     assert script.startswith("#compdef assay\n")
     for name in COMMANDS:
         assert f"\n    {name}:'" in script, name
+    assert script.count(":_assay_authors") >= 3 and "_assay_authors() {" in script
 
 
 def test_ctrl_c_prints_no_traceback(installed: Installed, tmp_path: Path) -> None:
