@@ -66,10 +66,10 @@ class TimeUse:
         ran = f"; kernels ran {sum(self._utilization) / len(self._utilization):.0%} of the time (NVML)" if self._utilization else ""
         each = f" (mean of {len(self._devices)})" if len(self._devices) > 1 else ""
         rest_s = self._total_s - self._held_s - sum(self._parts.values())
-        parts = {**self._parts, f"with {self._device}": self._held_s, "else": rest_s}
+        parts = {**self._parts, f"alone on {self._device}": self._held_s, "else": rest_s}
         means = [f"{total_s / self._count:.1f} s {part}" for part, total_s in parts.items() if total_s / self._count >= _SHOWN_S]
         return [
-            f"Evaluations had {self._device} {busy}{each}{ran}.",
+            f"Evaluations had {self._device} alone {busy}{each}{ran}.",
             f"Mean time of an evaluation: {self._total_s / self._count:.1f} s: {', '.join(means)}.",
         ]
 

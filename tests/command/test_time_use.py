@@ -37,15 +37,15 @@ def told(devices: tuple[Device, ...]) -> list[str]:
 
 def test_the_lines_tell_how_busy_the_device_was_and_an_evaluation_s_mean() -> None:
     busy, means = told((CPU,))
-    assert busy == "Evaluations had the device 45% of 20 s."
+    assert busy == "Evaluations had the device alone 45% of 20 s."
     assert means == (
         "Mean time of an evaluation: 15.0 s: 5.5 s building, 2.0 s waiting to build, 2.0 s waiting for the device, "
-        "4.5 s with the device, 1.0 s else."
+        "4.5 s alone on the device, 1.0 s else."
     )
 
 
 def test_several_devices_share_the_evaluations() -> None:
-    assert told((CPU, CPU))[0] == "Evaluations had the device 22% of 20 s (mean of 2)."
+    assert told((CPU, CPU))[0] == "Evaluations had the device alone 22% of 20 s (mean of 2)."
 
 
 def test_one_evaluation_has_no_mean() -> None:

@@ -107,10 +107,8 @@ class BuildBroker:
         """
         if len(self.builds) >= limits.MAX_BUILDS:
             raise ProtocolError(f"more than {limits.MAX_BUILDS} builds")
-        start = time.monotonic()
         with self._times.spending("build"):
             outcome = self._outcome(request)
-        self._building_s += time.monotonic() - start - outcome.waited_s
         if outcome.waited_s:
             self._times.move(outcome.waited_s, "build", "queue")
         self.note(outcome.evidence)
@@ -127,15 +125,20 @@ class BuildBroker:
     def compiling(self) -> Iterator[None]:
         """Let others have the device while a compiler runs in the worker; no longer than MAX_COMPILING_S in total."""
         start = time.monotonic()
+        with self._yielded() if self._compiling_s < MAX_COMPILING_S else contextlib.nullcontext():
+            yield
+        self._compiling_s += time.monotonic() - start
+
+    @contextlib.contextmanager
+    def _yielded(self) -> Iterator[None]:
+        """Let others have the device meanwhile. The wait for it afterwards is a stage of its own."""
         with contextlib.ExitStack() as yielded:
-            if self._compiling_s < MAX_COMPILING_S:
-                yielded.enter_context(self._lock.yielded())
+            yielded.enter_context(self._lock.yielded())
             try:
                 yield
             finally:
-                with self._times.spending("queue"):
+                with self._times.spending("wait"):
                     yielded.close()
-        self._compiling_s += time.monotonic() - start
 
     def note(self, evidence: BuildEvidence) -> None:
         """Add a build to the evidence, and shorten the compilers' output to the limit."""
@@ -162,14 +165,16 @@ class BuildBroker:
             spent = f"the builds of this submission have taken more than {limits.MAX_BUILDING_S:g} s"
             return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
         with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():
+            start = time.monotonic()
             outcome = self._builder.build(valid)
+            self._building_s += time.monotonic() - start - outcome.waited_s
         return replace(outcome, evidence=located(outcome.evidence, valid, self.source))
 
     @contextlib.contextmanager
     def _compiling(self) -> Iterator[None]:
-        """Let others have the device meanwhile."""
+        """Report the build, and let others have the device meanwhile."""
         self._report("build")
-        with self._lock.yielded():
+        with self._yielded():
             yield
             self._report(self._stage())
 
