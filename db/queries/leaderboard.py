@@ -22,7 +22,7 @@ class LeaderboardRow:
     """One place in the ranking of a board: one problem, case, device and precision."""
 
     rank: int
-    """From 1 within the board, among all authors; overlapping intervals share a rank."""
+    """From 1 within the board, among all authors (`db.queries.ranking.ranks`)."""
     shared: bool
     """Whether another place of the board, shown or not, has the same rank."""
     problem: str

@@ -170,20 +170,14 @@ def best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
 
 
 def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
-    """Ranks from 1 for intervals of speedups, in their order. Overlapping ones share a rank; overlaps chain (A–B, B–C: all share).
-
-    The rank is one more than the number of clearly better ones.
-    """
-    order = sorted(range(len(intervals)), key=lambda index: -intervals[index][1])
-    found = [0] * len(intervals)
-    rank, lowest = 1, float("inf")
-    for place, index in enumerate(order, 1):
-        low, high = intervals[index]
-        if high < lowest:
-            rank = place
-            lowest = low
-        found[index] = rank
-        lowest = min(lowest, low)
+    """Ranks from 1 for the intervals of speedups, the best speedup first. An interval that lies below the first one of the last rank begins
+    the next rank, whose number is its place."""
+    found: list[int] = []
+    least = 0.0
+    for place, (low, high) in enumerate(intervals, 1):
+        begins = not found or high < least
+        found.append(place if begins else found[-1])
+        least = low if begins else least
     return found
 
 
@@ -204,5 +198,4 @@ def ranked(items: list[_Item]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
     held = Counter(numbers)
-    found = [RankedEvaluation(rank, held[rank] > 1, *item) for rank, item in zip(numbers, items, strict=True)]
-    return sorted(found, key=lambda place: place.rank)
+    return [RankedEvaluation(rank, held[rank] > 1, *item) for rank, item in zip(numbers, items, strict=True)]
