@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import WorkloadEvidence
 from evaluator.results.result import Result
@@ -138,13 +139,24 @@ def test_an_answer_that_is_wrong_only_when_timed_fails_the_submission(in_all: Ju
     assert result.message.startswith("in the workload 20: ")
 
 
-def test_a_submission_is_built_and_loaded_once_and_its_kernels_are_left_out_in_each_workload(in_all: Judge) -> None:
+def test_a_submission_is_built_and_loaded_once_and_its_kernels_are_left_out_in_each_workload(
+    in_all: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, constructed = ProblemCase.model, list[str]()
+
+    def noted(case: ProblemCase, seed: int, device: torch.device | str = "cpu", **more: Any) -> torch.nn.Module:
+        if str(device) != "meta":
+            constructed.append(case.name)
+        return model(case, seed, device, **more)
+
+    monkeypatch.setattr(ProblemCase, "model", noted)
     tells = "import functools\ntell = functools.cache(lambda what: print(what, flush=True))\ntell('loaded')\n"
     result = in_all(tells + SUBMISSION.replace("CALL", "tell(x.size(0)) or tanh3(x)"))
     assert result.category is Category.OK, result.message
     assert len(result.evidence.builds) == 1
     assert sorted(result.evidence.stdout.split()) == ["10", "20", "40", "loaded"], "one load has served all sizes"
     assert all(each.ablation is not None and not each.ablation.still_right for each in workloads(result)[1:])
+    assert [constructed.count(name) for name in ("10", "20")] == [1, 1], "the ablation uses the references of the rounds"
 
 
 def test_own_kernels_have_to_be_used_in_each_workload(in_all: Judge) -> None:
