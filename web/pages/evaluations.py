@@ -4,8 +4,9 @@ import json
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -33,6 +34,8 @@ LINES_BEFORE = 8
 """Lines shown above the important one at first."""
 MAX_REMARKS = 500
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
+_OF_THE_RUN = ("--reference", "--db", "--headers", "--timeout")
+"""Options of the first run that judging again needs."""
 _CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _TO_DO = "what to do"
 _IN_HEAD = ("verdict", "cause", "meaning", _TO_DO)
@@ -124,7 +127,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         verdict_line=told.line,
         class_line=_class_line(stored.source, evidence.first_line),
         run=next((row.run_id for row in of_ids(site.store, [number])), None),
-        rerun=rerun_command(result),
+        rerun=rerun_command(result, stored.command.words if stored.command else ()),
         command=shlex.join(stored.command.words) if stored.command else None,
         foreign=len(foreign_history(site.store, result.submission)),
     )
@@ -138,8 +141,8 @@ def find(site: Site, number: int) -> StoredEvaluation:
     return stored
 
 
-def rerun_command(result: Result) -> str:
-    """The command that judges the submission again, in the folder where it was judged first."""
+def rerun_command(result: Result, run: Sequence[str] = ()) -> str:
+    """The command that judges the submission again, in the folder where it was judged first. `run` is the first run's command."""
     bundled = _IN_BUNDLE.fullmatch(result.submission)
     words = ["python", "pipeline.py", bundled[1] if bundled else result.submission, "--rerun"]
     options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
@@ -147,6 +150,10 @@ def rerun_command(result: Result) -> str:
     options["--protocol"] = None if result.evidence.untimed else result.protocol
     options["--baseline"] = ",".join(result.baselines) if len(result.baselines) > 1 else None
     words += [word for name, value in options.items() if value is not None for word in (name, value)]
+    for word, value in pairwise([*run, ""]):
+        name, joined, given = word.partition("=")
+        if name in _OF_THE_RUN:
+            words += [name, given if joined else value]
     if result.device:
         words += ["--device", result.device.split(":")[0]]
     if result.block is not None:

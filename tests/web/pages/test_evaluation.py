@@ -1,15 +1,21 @@
 """The page of one evaluation: its evidence, times, findings, workloads and source."""
 
 import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from db.store import Store
 from evaluator.results.category import Category
+from tests.command_line import PROJECT, Bench
 from tests.db.samples import full_evidence, in_workloads, result
 from tests.web.conftest import put
 from tests.web.seen import Seen, seen
+from web.pages.evaluations import rerun_command
 
 pytestmark = pytest.mark.slow(10)
 
@@ -21,7 +27,8 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
         Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
         no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
         RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
-        python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block;
+        python pipeline.py wrong.py --rerun --problem softmax --case full --author bob;
+        --author bob --db sqlite:///results.db --device cuda --every-block;
         pipeline.py submissions --db sqlite:///results.db"""
     for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
@@ -31,6 +38,23 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
         assert text in timed.text, text
+
+
+def test_the_command_on_the_page_judges_it_again(tmp_path: Path) -> None:
+    """It is judged on a problem of one's own, into a database of one's own; a file without ModelNew needs no judge."""
+    bench = Bench(tmp_path)
+    bench.write("double/none.py", "x = 1\n")
+    bench.run("double/none.py")
+    with Store.open(f"sqlite:///{bench.database}") as store:
+        stored = store.get(1)
+    assert stored is not None and stored.command is not None
+    words = shlex.split(rerun_command(stored.result, stored.command.words))
+    assert words[:2] == ["python", "pipeline.py"]
+    done = subprocess.run([sys.executable, PROJECT / "pipeline.py", *words[2:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 evaluated: 1 rejected" in done.stdout, done.stderr
+    with Store.open(f"sqlite:///{bench.database}") as store:
+        again = store.get(2)
+    assert again is not None and (again.result.category, again.result.problem) == (Category.MISSING_MODEL_NEW, "double")
 
 
 def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient, ids: dict[str, int]) -> None:
