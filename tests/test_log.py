@@ -21,7 +21,7 @@ from evaluator.sandbox import Level, Zygote
 from tests.command_line import Bench, submission
 
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d (command|sandbox|judge \d+( \S+)?): .*")
-CROWDED = submission(before=r"raise RuntimeError('CUDA out of memory\x1b[31m')")
+CROWDED = "raise RuntimeError('CUDA out of memory\\x1b[31m')\n" + submission()
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_rerun_and_a_wait_in_a_judge_are_shown_on_request(tmp_path: Path, monk
     assert re.search(rf"{judge}judged again, alone on the device: out of memory beside another submission$", shown, re.M), shown
     assert re.search(rf"{judge}waited \d+\.\d s for the end of other evaluations on the device$", shown, re.M), shown
     assert re.search(rf"{judge}a worker failed the request \w+: RuntimeError: CUDA out of memory\\x1b\[31m$", shown, re.M), shown
-    assert re.search(rf"{judge}stage rounds$", shown, re.M), shown
+    assert re.search(rf"{judge}stage load$", shown, re.M), shown
 
 
 def test_a_level_that_there_is_not_is_refused_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

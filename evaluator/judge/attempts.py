@@ -52,6 +52,8 @@ def second_counts(_session: Session, _first: First, found: Found) -> Found:
 def second_counts_if_right(session: Session, first: First, found: Found) -> Found:
     """The second result counts if it is right, or if its worker broke out. If not, the first one's answers count."""
     worker_set, evidence_builder = session.worker_set, session.evidence_builder
+    if isinstance(found, Exception) and missed_beside_others(worker_set, found):
+        return found
     failed = isinstance(found, WorkerError | ProtocolError) and not worker_set.newest.broke_out
     if not (found is False or failed):
         return found

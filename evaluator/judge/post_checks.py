@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.job import Job
 from evaluator.judge import limits
+from evaluator.judge.again import Again, Reason
 from evaluator.judge.correctness.oracle.reference import Reference, ReferenceFailedError
 from evaluator.judge.correctness.output_structure import is_empty
 from evaluator.judge.correctness.rounds import Rounds
@@ -214,6 +215,8 @@ class PostChecks:
                 if not (self._task.case.any_inputs or self._task.job.strict_inputs):  # then the rounds have tried them
                     worker = self._ask_for_changed_inputs(worker)
                 self._ask_in_shapes(worker)
+        except Again:
+            raise
         except Exception as error:  # with any error, the verdict stands
             log.info("not tried on all other inputs and shapes: %s", error, exc_info=True)
 
@@ -272,6 +275,8 @@ class PostChecks:
                 worker = self._start_for_shapes()
                 found = self._ask_in(worker, shape)
             self._evidence_builder.note(shapes=(*self._evidence_builder.evidence.shapes, found))
+            if worker.failure and found.right is None and self._task.job.shapes == "strict" and not worker.lock.is_alone:
+                raise Again(Reason.CROWDED, "an other shape failed")
             if worker.failure or worker.ended:
                 return
 

@@ -41,7 +41,7 @@ class PreparedWorkers:
         self._task = task
         self.device = torch.device(task.context.device.torch_device)
         self.memory = SharedMemory(self.device)
-        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding, sharers_on(self.device.type))
+        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding, sharers_on(self.device.type), self._settle)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
         self._drawn: torch.nn.Module | None = None
@@ -63,6 +63,10 @@ class PreparedWorkers:
     def is_quiet(self) -> bool:
         """Whether no other worker of this evaluation starts or constructs."""
         return all(begun is None or begun.done() for begun in (self._loaded, self._constructed, self._spare))
+
+    def _settle(self) -> None:
+        """Wait until no thread computes on the device: others may be timed there after the judge has released it."""
+        wait([begun for begun in (self._constructed, self._spare) if begun is not None])
 
     def draw_model(self) -> None:
         """Draw the reference's model in the task's case on the CPU, which may take seconds. Raises ProblemError."""
@@ -218,11 +222,6 @@ class PreparedWorkers:
     def has_spare(self) -> bool:
         """Whether a worker that has started CUDA is available at once."""
         return self._spare is not None and self._spare.done() and self._spare.exception() is None
-
-    def _await_spare(self) -> None:
-        """Wait for the spare worker's start of CUDA, which would disturb the next judge on the device, for at most SPARE_S."""
-        if self._spare is not None:
-            wait([self._spare], SPARE_S)
 
     def _take_spare(self) -> WorkerClient | None:
         """The spare worker, once; None if there is none, or if it did not start."""

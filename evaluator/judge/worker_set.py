@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from evaluator.judge import limits
+from evaluator.judge.again import Again, Reason
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.device.memory_need import memory_need
@@ -36,7 +37,6 @@ class WorkerSet(PreparedWorkers):
             worker.close()
         if self._constructed is not None or self._loaded is None or self._loaded.done():
             self.part_with_baseline()
-        self._await_spare()
         try:
             self._leave_device()
         finally:
@@ -88,11 +88,11 @@ class WorkerSet(PreparedWorkers):
         return free_bytes >= limits.FREE_SHARE * total_bytes
 
     def _fits_beside_others(self) -> bool:
-        """Whether a GPU has NEED_FACTOR times the minimum memory for judging free."""
+        """Whether a GPU has NEED_FACTOR times the minimum memory for judging free, if that is known."""
         if self.lock.is_alone or self.device.type == "cpu":
             return True
         need = memory_need(self._task.case)
-        return need is not None and NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
+        return need is None or NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
 
     def empty_cache(self) -> None:
         """Return memory that PyTorch keeps for this process's tensors to the driver: workers may need it."""
@@ -181,10 +181,10 @@ class WorkerSet(PreparedWorkers):
                     wait([warming, starting])
                 starting.result()
         with self._waiting("wait"):
-            if not self.lock.held:
-                self.lock.acquire()
-                if self.wants_to_be_alone or not self._fits_beside_others():
-                    self.lock.acquire_alone()
+            begins = not self.lock.has_begun
+            (self.lock.acquire_alone if self.wants_to_be_alone else self.lock.acquire)()
+            if begins and not self._fits_beside_others():
+                raise Again(Reason.CROWDED, "too little memory is free")
         if warming is not None and warming.exception() is not None:
             self._warm()  # before, another submission may have had all of its memory
 

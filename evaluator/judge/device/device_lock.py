@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,10 +33,17 @@ class DeviceLock:
     that have not. Those take places in a queue, in the order of their arrival, and prepare for the device there.
     """
 
-    def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None, sharers: int = SHARERS) -> None:
+    def __init__(
+        self,
+        device_id: str,
+        tell: Callable[[bool], None] = lambda _: None,
+        sharers: int = SHARERS,
+        settle: Callable[[], object] = lambda: None,
+    ) -> None:
         """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called when
-        exclusive use begins and ends. sharers: judges that may share it; 1 if each has it exclusively."""
-        self._tell, self._sharers = tell, sharers
+        exclusive use begins and ends. sharers: judges that may share it; 1 if each has it exclusively.
+        settle: waits, before a release, until no thread of the judge computes there."""
+        self._tell, self._sharers, self._settle, self._thread = tell, sharers, settle, threading.get_ident()
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         places, shares = [f"-next-{number}" for number in range(PLACES)], [f"-share-{number}" for number in range(sharers)]
         opened = open_all([f"assay-{name}{each}.lock" for each in ("", "-turn", "-begun", "-queue", *places, *shares)])
@@ -115,25 +123,27 @@ class DeviceLock:
 
     def _can_share(self) -> bool:
         """Take a share of the device, if one is free. Requires the turn."""
-        if (share := lock_any(self._shares)) is None:
+        self._share = lock_any(self._shares)  # from here on, `release` releases it
+        if self._share is None:
             return False
-        if lock_any([self._device], fcntl.LOCK_SH) is None or not self._begin():
-            for each in (share, self._device):
-                fcntl.flock(each, fcntl.LOCK_UN)
-            return False
-        self._share = share
-        return True
+        if lock_any([self._device], fcntl.LOCK_SH) is not None and self._begin():
+            return True
+        for each in (self._device, self._share):
+            fcntl.flock(each, fcntl.LOCK_UN)
+        self._share = None
+        return False
 
     def _begin(self) -> bool:
         """Begin, once, unless another judge is alone on the device."""
         if self._has_begun:
             return True
         self._found_others = not is_free(self._begun)
-        self._has_begun = lock_any([self._begun], fcntl.LOCK_SH) is not None
-        if self._has_begun:
-            self._beginning = (self._beginnings + 1) % (1 << 64)  # anybody may write to the file
-            os.pwrite(self._begun, self._beginning.to_bytes(8, "little"), 0)
-        return self._has_begun
+        if lock_any([self._begun], fcntl.LOCK_SH) is None:
+            return False
+        self._beginning = (self._beginnings + 1) % (1 << 64)  # anybody may write to the file
+        os.pwrite(self._begun, self._beginning.to_bytes(8, "little"), 0)
+        self._has_begun = True
+        return True
 
     @property
     def _beginnings(self) -> int:
@@ -153,8 +163,9 @@ class DeviceLock:
     @property
     def is_alone(self) -> bool:
         """Whether this evaluation has begun, and no other has used the device, or memory of it, since then."""
-        others = self._found_others or self._beginnings != self._beginning
-        return self._keeps_others_out or (self._has_begun and not others)
+        if self._keeps_others_out or (self.held and self._sharers == 1):
+            return True
+        return self._has_begun and not self._found_others and self._beginnings == self._beginning
 
     @property
     def has_begun(self) -> bool:
@@ -166,6 +177,7 @@ class DeviceLock:
         self._leave_place()
         if not self.held:
             return
+        self._settle()
         share, self._share = self._share, None
         was_exclusive, self._is_exclusive = self._is_exclusive, False
         fcntl.flock(self._device, fcntl.LOCK_UN)
@@ -181,13 +193,24 @@ class DeviceLock:
 
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:
-        """Let others have the device meanwhile, if it is held. Afterwards it is held, shared or exclusive as before."""
-        was_held, was_exclusive = self.held, self._is_exclusive
+        """Let others have the device meanwhile, if it is held. Afterwards it is held as before: shared, exclusively or alone.
+
+        Other threads than its creator's let nobody in: the creator's may be computing.
+        """
+        if threading.get_ident() != self._thread:
+            yield
+            return
+        was_held, was_exclusive, was_alone = self.held, self._is_exclusive, self._keeps_others_out
         self.release()
+        if was_alone:
+            fcntl.flock(self._begun, fcntl.LOCK_SH)
+            self._keeps_others_out, self._found_others = False, True
         try:
             yield
         finally:
-            if was_exclusive:
+            if was_alone:
+                self.acquire_alone()
+            elif was_exclusive:
                 self.acquire_exclusive()
             elif was_held:
                 self.acquire()

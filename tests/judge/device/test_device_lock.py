@@ -146,7 +146,7 @@ def test_on_a_cpu_nobody_shares() -> None:
     assert waiting.is_alive() and lock.is_exclusive
     lock.release()
     waiting.join(300)
-    assert other.is_exclusive and not other.is_alone
+    assert other.is_exclusive and other.is_alone
     for each in (lock, other):
         each.close()
 
@@ -178,6 +178,7 @@ def test_who_waits_for_a_timing_goes_before_who_has_not_had_it() -> None:
     def time_alone(number: int) -> None:
         timings[number].acquire_exclusive()
         order.append(number)
+        time.sleep(0.2)  # the next one is in line by then
         timings[number].release()
 
     for lock in timings:
@@ -244,13 +245,40 @@ def test_who_is_alone_waits_for_the_end_of_all_others_and_lets_none_begin() -> N
     other.close()
     waiting.join(300)
     assert lock.is_alone and lock.is_exclusive
-    with lock.yielded():
-        later.join(0.15)
-        assert later.is_alive()
+    assert later.is_alive()
     lock.close()
     later.join(300)
     assert late.is_alone
     late.close()
+
+
+def test_who_is_alone_lets_others_in_during_a_build_and_waits_for_their_end() -> None:
+    lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    lock.acquire_alone()
+    with lock.yielded():
+        other.acquire()
+        ends = threading.Timer(0.2, other.close)
+        ends.start()
+    assert lock.is_alone and lock.is_exclusive and not other.held
+    ends.join()
+    lock.close()
+
+
+def test_other_threads_yield_nothing_and_a_release_waits_until_all_is_settled() -> None:
+    settled: list[bool] = []
+    lock = DeviceLock("gpu-1", settle=lambda: settled.append(lock.held))
+    lock.acquire_exclusive()
+    settled.clear()
+
+    def build() -> None:
+        with lock.yielded():
+            assert lock.held
+
+    begin(build).join(300)
+    assert lock.held and settled == []
+    lock.release()
+    assert settled == [True] and is_unused()
+    lock.close()
 
 
 def test_two_that_want_to_be_alone_are_so_one_after_the_other() -> None:
