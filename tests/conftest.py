@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,20 @@ MOST_RETRIED = 5
 """How many tests may have a retry (`flaky`), each with its reason."""
 
 
-_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)
+_MARK = re.compile(r"^pytestmark = \[?pytest\.mark\.(\w+)", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files whose own mark the run leaves out: importing them takes half a minute."""
-    if not collection_path.match("test_*.py"):
-        return None
-    mark = _MARK.search(collection_path.read_text(encoding="utf-8"))
-    return True if mark and re.search(rf"\bnot {mark[1]}\b", config.option.markexpr) else None
+    """Leave out files whose own mark the run leaves out, and folders of such files: importing them takes half a minute."""
+    files = [*collection_path.rglob("test_*.py")] if collection_path.is_dir() else [collection_path]
+    return True if files and all(is_left_out(path, config.option.markexpr) for path in files) else None
+
+
+@cache
+def is_left_out(path: Path, marks: str) -> bool:
+    """Whether the mark of a whole file is among those that the expression `marks` leaves out."""
+    mark = _MARK.search(path.read_text(encoding="utf-8")) if path.match("test_*.py") else None
+    return bool(mark and re.search(rf"\bnot {mark[1]}\b", marks))
 
 
 def seconds(item: pytest.Item) -> float:
@@ -60,11 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Draw from a seed of the test's own: what fails once fails again."""
+    """Draw from a seed of the test's own, so that what fails once fails again. Compute in one thread beside others."""
     name = item.nodeid
     random.seed(name)
     chance.begin(name)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(random.getrandbits(48))
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            torch.set_num_threads(1)  # as many tests run side by side as there are cores
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(random.getrandbits(32))
