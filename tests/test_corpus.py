@@ -10,6 +10,8 @@ import pytest
 from tests.cells import cells, split
 from tests.corpus import PROJECT, corpus, expectations, problems, read, write
 
+pytestmark = pytest.mark.slow(4)
+
 HERE = Path(__file__).parent
 FOLDERS = [path for path in sorted(HERE.glob("*/corpus")) if path.is_dir()]
 HEADER = "# form: squares\n# problem: softmax\n# expect: correct/ok\n"

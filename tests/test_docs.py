@@ -27,6 +27,8 @@ from tests.db.samples import result
 from web.app import PARTS
 from web.service.http import calls, draining, queries
 
+pytestmark = pytest.mark.slow(3)
+
 README = PROJECT / "README.md"
 DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 

@@ -16,6 +16,8 @@ import pytest
 
 from tests.shipped import ROOT
 
+pytestmark = pytest.mark.slow(8)
+
 BRIEF_DOCUMENTS = [ROOT / "client/README.md", ROOT / "submissions/README.md"]
 """READMEs of folders, which may have few sentences."""
 DOCUMENTS = [

@@ -10,6 +10,8 @@ from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.nested import mapped, tensors_of
 
+pytestmark = pytest.mark.slow(10)
+
 PROBLEMS = discover()
 Shapes = list[tuple[int, ...]]
 _IMAGES = (64, 256, 112, 112)

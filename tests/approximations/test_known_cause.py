@@ -16,6 +16,8 @@ from evaluator.approximations.known_cause import known_cause
 from evaluator.approximations.rounding import to_tf32, to_tf32_toward_zero
 from evaluator.judge.correctness.errors.variants import search
 
+pytestmark = pytest.mark.slow(4)
+
 TOLERANCE = 4e-5
 Forward = Callable[[torch.Tensor], torch.Tensor]
 M = TypeVar("M", bound=nn.Module)

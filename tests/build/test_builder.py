@@ -217,6 +217,7 @@ def _build_in_process(root: Path, toolchain: Toolchain) -> BuildEvidence:
     return outcome.evidence
 
 
+@pytest.mark.slow
 def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
     toolchain = bare_toolchain(tmp_path / "torch")
     (toolchain.torch.root / "slow").touch()

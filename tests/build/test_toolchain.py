@@ -31,6 +31,7 @@ def test_stock_standard_is_what_is_passed_most_often() -> None:
     assert stock_standard("nothing") == "c++17"
 
 
+@pytest.mark.slow
 def test_agrees_with_pytorch_about_folders_and_standard(machine: Toolchain) -> None:
     # Another process: the import may touch CUDA, and warns.
     code = "import torch.utils.cpp_extension as e; print(*e.include_paths('cpu'), e.TORCH_LIB_PATH, sep='\\n')"

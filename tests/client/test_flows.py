@@ -33,6 +33,8 @@ from tests.web.service.conftest import GOOD, Desk
 from web.service.http.state import Bounds
 from web.service.tokens import Scope
 
+pytestmark = pytest.mark.slow(5)
+
 CALL = Call("GET", "/v1/problems")
 
 FINE = Answer(200, {"problems": []})

@@ -15,6 +15,8 @@ from evaluator.results.category import CATEGORIES, Category, Status
 from tests.client.conftest import evaluation
 from tests.command_line import PROJECT
 
+pytestmark = pytest.mark.slow(3)
+
 LADDER = ("disqualified", "rejected", "build_failed", "run_failed", "incorrect", "correct")
 
 speedups = st.floats(1e-6, 1e6)

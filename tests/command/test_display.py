@@ -17,6 +17,8 @@ from tests.command_line import PROJECT
 from tests.db.samples import full_evidence, result
 from tests.screens import WIDTHS, assert_fits
 
+pytestmark = pytest.mark.slow(2)
+
 
 def skipped(number: int, category: Category = Category.OK, author: str | None = None, speedup: float | None = None) -> EvaluationSummary:
     """An evaluation of an earlier run."""

@@ -10,6 +10,8 @@ from command.exits import UsageError
 from command.folders import usable_folders
 from evaluator.machine.cache_folder import default_root
 
+pytestmark = pytest.mark.slow(1)
+
 NOT_USABLE = {"file": "a file is in its place", "file/below": "a file is in its place", "/proc/none": "No such file", "/proc": ""}
 
 

@@ -21,6 +21,8 @@ from evaluator.submission.discover import find
 from tests.command_line import Bench, submission
 from tests.engine.test_judge_client import settles_and_goes_on
 
+pytestmark = pytest.mark.slow(6)
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -32,6 +32,8 @@ from tests.command_line import PROJECT
 from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
+pytestmark = pytest.mark.slow(2)
+
 ALIASES = {"evaluations": ("evaluations", "later"), "submissions": ("submissions", "later_submission"), "sources": ("sources",)}
 """Tables that grow with every evaluation, and what statements call them."""
 

@@ -167,6 +167,7 @@ def test_a_timed_evaluation_answers_for_an_untimed_one_and_not_the_reverse(store
     assert not judged(store, other)
 
 
+@pytest.mark.slow
 @BOTH
 def test_judged_among_many_are_those_that_were(store: Store) -> None:
     count = LOOKUP + 20

@@ -11,6 +11,8 @@ from evaluator.diagnosis.explanation import STATUS_MEANINGS, UnknownCategoryErro
 from evaluator.results.category import CATEGORIES, Status
 from tests.command_line import PROJECT
 
+pytestmark = pytest.mark.slow(2)
+
 
 def ask(name: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(PROJECT / "pipeline.py"), "--explain", name]

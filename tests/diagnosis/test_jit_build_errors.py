@@ -174,6 +174,7 @@ MESSAGES = (TRITON, TRITON_CALLED, NVRTC, PYTORCHS, NVRTC_HEADER, NUMBA, NUMBA_P
 KINDS = ("CompilationError", "CompileException", "RuntimeError", "TypingError", "InterpreterError", "PTXASError")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(KINDS),

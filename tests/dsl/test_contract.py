@@ -74,6 +74,7 @@ def test_a_plug_in_of_others_can_be_checked(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "weave: no errors (contract; no example was judged)\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

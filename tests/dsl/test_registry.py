@@ -45,6 +45,7 @@ def test_assays_own_are_there_without_an_installation() -> None:
     assert [dsl.name for dsl in dsls()][:4] == ["load_inline", "triton", "cupy", "numba"]
 
 
+@pytest.mark.slow
 def test_a_plug_in_is_found_by_its_entry_point_and_used_by_the_worker_and_the_judge(tmp_path: Path) -> None:
     script = """
 from pathlib import Path

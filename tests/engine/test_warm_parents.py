@@ -38,6 +38,7 @@ def test_what_is_started_early_and_not_needed_ends_with_its_block() -> None:
     assert set(zygotes()) <= set(before)
 
 
+@pytest.mark.slow(10)
 def test_what_was_taken_outlives_the_block_and_is_given_once() -> None:
     with EarlyStart("cpu", Level.NONE) as early:
         zygote = early.take()
@@ -76,6 +77,7 @@ def test_the_judges_parent_has_variables_that_do_not_stay(monkeypatch: pytest.Mo
     assert WARM_ENVIRONMENT["OMP_NUM_THREADS"] == "1"
 
 
+@pytest.mark.slow(10)
 def test_launches_are_recorded_on_a_gpu_only(tmp_path: Path) -> None:
     assert recorder_for("cpu", tmp_path) is None
     recorder = recorder_for("cuda", tmp_path)

@@ -297,7 +297,7 @@ def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(repeat
     assert result.summary()["disturbed"] == ""
 
 
-@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("second", [pytest.param(False, marks=pytest.mark.slow(10)), True])
 def test_a_timing_on_a_cpu_with_slow_requests_is_repeated_once(repeating: Judge, monkeypatch: pytest.MonkeyPatch, second: bool) -> None:
     slow = iter([True, second])
     monkeypatch.setattr(BaselineAlone, "blank", lambda *_, **__: Blank(0.0, next(slow)))

@@ -82,6 +82,7 @@ def test_the_verdict_names_the_kernel_and_stays_what_it_is() -> None:
     assert hung.message == "forward() did not end within 5 s: `bad` (grid 2×1×1, block 64×1×1) does not end"
 
 
+@pytest.mark.slow
 def test_a_second_run_makes_all_calls_of_the_rounds(
     context: JudgeContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

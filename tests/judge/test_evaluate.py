@@ -21,6 +21,7 @@ from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 from tests.judge.sources import HEAD, SOFTMAX, extension, forward
 
+slow = pytest.mark.slow(20)
 RIGHT = [
     (
         "softmax",
@@ -47,7 +48,10 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "code"), RIGHT, ids=[f"{problem}-{number}" for number, (problem, _) in enumerate(RIGHT)])
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [pytest.param(*each, id=each[0], marks=[slow] if each[0] in ("cross_entropy", "layer_norm", "embedding") else []) for each in RIGHT],
+)
 def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, problem: str, code: str) -> None:
     result = judge(code, problem)
     assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
@@ -150,7 +154,7 @@ def test_nested_inputs_and_outputs(judge: Judge, body: str, category: Category) 
     assert result.category is category, result.message
 
 
-@pytest.mark.parametrize("returned", ["x[:0] * 2.5", "(x[:0], [x[:, :0]])", "None"])
+@pytest.mark.parametrize("returned", ["x[:0] * 2.5", *(pytest.param(each, marks=slow) for each in ("(x[:0], [x[:, :0]])", "None"))])
 def test_an_output_without_elements_is_degenerate(judge: Judge, returned: str) -> None:
     text = re.sub(r"return \{.*\}", f"return {returned}", PROBLEM)
     result = judge(forward(f"return {returned}", "x, more"), problem_text=text)
@@ -175,12 +179,12 @@ def get_init_inputs():
 MORE = "torch.sparse_coo_tensor(torch.cat([torch.relu(x).to_sparse().indices()] * 2, 1), torch.cat([x[x > 0] / 2] * 2), x.shape)"
 
 
-@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("backward", [False, pytest.param(True, marks=slow)])
 @pytest.mark.parametrize(
     ("body", "category", "words"),
     [
         ("return torch.relu(x), torch.sin(x)", Category.NO_CUSTOM_KERNEL, ""),
-        (f"return {MORE}, torch.sin(x).to_sparse_bsr((2, 2))", Category.NO_CUSTOM_KERNEL, ""),
+        pytest.param(f"return {MORE}, torch.sin(x).to_sparse_bsr((2, 2))", Category.NO_CUSTOM_KERNEL, "", marks=slow),
         (f"return {MORE} * 1.1, torch.sin(x).to_sparse_csc()", Category.WRONG_VALUES, "[0] are wrong"),
         ("return torch.relu(x), torch.sin(x).to_mkldnn()", Category.WRONG_STRUCTURE, "[1] has the layout mkldnn; return a dense or a"),
         ("return torch.nested.nested_tensor([x, x[:2]]), x", Category.WRONG_STRUCTURE, "[0] has the layout nested"),
@@ -316,9 +320,9 @@ def test_a_cpp_extension_from_source_to_times(judge: Judge, context: JudgeContex
     ("body", "category"),
     [
         ("return torch.softmax(x, 1)", Category.NO_CUSTOM_KERNEL),
-        ("return torch.softmax(x.float(), 1).to(x.dtype)", Category.NO_CUSTOM_KERNEL),
+        pytest.param("return torch.softmax(x.float(), 1).to(x.dtype)", Category.NO_CUSTOM_KERNEL, marks=slow),
         ("return torch.softmax(x.float(), 1)", Category.WRONG_DTYPE),
-        ("return torch.softmax(x.to(torch.float8_e4m3fn).to(x.dtype), 1)", Category.WRONG_VALUES),
+        pytest.param("return torch.softmax(x.to(torch.float8_e4m3fn).to(x.dtype), 1)", Category.WRONG_VALUES, marks=slow),
     ],
 )
 def test_another_precision_is_judged_by_its_own_bound(judge: Judge, body: str, category: Category) -> None:

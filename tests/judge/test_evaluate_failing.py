@@ -59,8 +59,8 @@ def test_submissions_that_do_not_get_through(judge: Judge, code: str, category: 
 
 @pytest.mark.parametrize("body", ["while True: pass", "time.sleep(600)"])
 def test_a_call_that_does_not_end_is_a_timeout(judge: Judge, body: str) -> None:
-    result = judge(forward(body), timeout_s=3.0)
-    assert (result.category, result.message) == (Category.TIMEOUT, "forward() did not end within 3 s")
+    result = judge(forward(body), timeout_s=1.0)
+    assert (result.category, result.message) == (Category.TIMEOUT, "forward() did not end within 1 s")
 
 
 def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> None:
@@ -76,6 +76,7 @@ def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> 
     assert (result.evidence.stdout, result.evidence.stderr) == ("so far\n", "so bad\n")
 
 
+@pytest.mark.slow
 def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, context: JudgeContext) -> None:
     small = replace(context, limits=Limits(memory_bytes=768 << 20))
     result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), context=small)
@@ -121,7 +122,7 @@ def test_a_reference_that_fails_is_not_the_submissions_fault(judge: Judge, body:
         ("[torch.randn(500), {'act': torch.nn.ReLU()}]", "get_inputs(): argument 1['act'] is of type ReLU, which is no data; pass tensors"),
         ("[torch.eye(50).to_sparse()]", "argument 0 is a sparse tensor; pass dense tensors"),
         ("[torch.zeros(5).to(torch.float16).to_mkldnn()]", "a mkldnn tensor"),
-        ("[list(range(100_001))]", "more than 100000 values"),
+        pytest.param("[list(range(100_001))]", "more than 100000 values", marks=pytest.mark.slow),
     ],
 )
 def test_arguments_that_no_submission_can_receive_are_the_problems_fault(judge: Judge, inputs: str, words: str) -> None:

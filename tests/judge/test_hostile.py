@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,7 @@ class ModelNew(torch.nn.Module):
 
 
 FORGED = Category.FORGED_RESULT
+slow = pytest.mark.slow(25)
 LIGHT = [
     ("garbage", "load", FORGED, "not a JSON frame"),
     ("garbage", "construct", FORGED, "not a JSON frame"),
@@ -145,6 +147,25 @@ CONFINED = [
 ]
 
 
+WAITED_FOR = {
+    ("silent", "time"),
+    ("cut_off_and_silent", "call"),
+    ("dripping", "call"),
+    ("hanging_up", "call"),
+    ("loud_builds", "call"),
+    ("very_many_tensors", "call"),
+    ("very_many_values", "call"),
+    ("silent", "poison"),
+    ("stopped", "call"),
+}
+"""Cases that last a second or more: a deadline, or very much to read."""
+
+
+def soon(cases: list[tuple[str, str, Category, str]]) -> list[Any]:
+    """Leave those that are waited for to the full tests."""
+    return [pytest.param(*case, marks=slow) if case[:2] in WAITED_FOR else case for case in cases]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _frozen() -> Iterator[None]:
     """Spare `open_descriptors` a look at all that was there before."""
@@ -187,7 +208,7 @@ def check(result: Result, category: Category, words: str) -> None:
     assert len(result.model_dump_json()) < 1 << 21
 
 
-@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), LIGHT)
+@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), soon(LIGHT))
 def test_a_light_worker_that_breaks_the_protocol(
     light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, behaviour: str, kind: str, category: Category, words: str
 ) -> None:
@@ -208,7 +229,7 @@ def test_a_light_worker_that_is_wrong_in_some_timed_calls(light: Callable[..., R
     assert result.category in (Category.CACHED_OUTPUT, Category.TIMING_TAMPERING, Category.NONDETERMINISTIC), result.message
 
 
-@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), CONFINED)
+@pytest.mark.parametrize(("behaviour", "kind", "category", "words"), soon(CONFINED))
 def test_a_confined_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: str, category: Category, words: str) -> None:
     before = open_descriptors()
     deadline_s = HURRY_S if category is Category.TIMEOUT else PATIENCE_S
@@ -221,6 +242,7 @@ def test_nothing_that_a_worker_sends_is_unpickled(light: Callable[..., Result]) 
     assert not Path(PICKLE_MARKER).exists()
 
 
+@slow
 def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judge: Judge) -> None:
     result = judge(f"# hostile: loud_builds at call\n{SOFTMAX}", timeout_s=1.0)
     assert result.evidence.exit is not None
@@ -228,6 +250,7 @@ def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judg
     assert result.evidence.stages_s["rounds"] < 15
 
 
+@slow
 def test_what_compilers_say_is_kept_within_a_limit(light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_BUILDS", 6)
     result = light("# hostile: loud_builds_listened_to at call\nclass ModelNew: ...\n")

@@ -115,6 +115,7 @@ def test_who_is_late_in_a_check_beside_another_submission_is_not_wrong(
         worker_set.close()
 
 
+@pytest.mark.slow
 def test_the_next_one_may_have_the_device_after_the_timing(judge: Judge, context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """The locks are those of a GPU: another judge can then share the device."""
     seen: list[bool] = []

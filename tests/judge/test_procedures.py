@@ -8,6 +8,7 @@ from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 
+slow = pytest.mark.slow(20)
 ENDS = """
 def get_inputs():
     return [{inputs}]
@@ -68,11 +69,13 @@ def test_what_is_in_the_changed_argument_counts(judge: Judge, body: str, categor
     ("body", "category", "said"),
     [
         (LINEARS, Category.NO_CUSTOM_KERNEL, ""),
-        (f"{LINEARS}.detach()", Category.PYTHON_EXCEPTION, "needs a torch.autograd.Function"),
+        pytest.param(f"{LINEARS}.detach()", Category.PYTHON_EXCEPTION, "needs a torch.autograd.Function", marks=slow),
         ("return self.norm(self.linear(x.detach()))", Category.WRONG_VALUES, "output['inputs'][0]"),
-        ("y = self.norm(self.linear(x))\nreturn y.detach() + (y - y.detach()) * 2", Category.WRONG_VALUES, "output['inputs'][0]"),
-        (f"{LINEARS}[:, :5]", Category.WRONG_SHAPE, "['output'] has shape (67, 5)"),
-        (f"self.norm.eval()\n{LINEARS}", Category.WRONG_VALUES, "output['output']"),
+        pytest.param(
+            "y = self.norm(self.linear(x))\nreturn y.detach() + (y - y.detach()) * 2", Category.WRONG_VALUES, "['inputs'][0]", marks=slow
+        ),
+        pytest.param(f"{LINEARS}[:, :5]", Category.WRONG_SHAPE, "['output'] has shape (67, 5)", marks=slow),
+        pytest.param(f"self.norm.eval()\n{LINEARS}", Category.WRONG_VALUES, "output['output']", marks=slow),
     ],
 )
 def test_gradients_count(judge: Judge, body: str, category: Category, said: str) -> None:
@@ -80,6 +83,7 @@ def test_gradients_count(judge: Judge, body: str, category: Category, said: str)
     assert (result.category, said in result.message) == (category, True), result.message
 
 
+@slow
 def test_parameters_need_the_names_of_the_references(judge: Judge) -> None:
     result = judged(judge, LINEAR, LINEARS, LINEARS, ("self.norm", "self.other"))
     assert (result.category, "['parameters']['norm.weight'] is None" in result.message) == (Category.WRONG_STRUCTURE, True), result.message
@@ -88,7 +92,7 @@ def test_parameters_need_the_names_of_the_references(judge: Judge) -> None:
 UNCOMPILED = STEP.replace("class", f"@torch.compiler.disable\ndef step(parameter, gradient):\n    {STEPS}\n\nclass")
 
 
-@pytest.mark.slow(15)
+@slow
 @pytest.mark.parametrize(("problem", "right"), [(UNCOMPILED, "step(parameter, gradient)"), (LINEAR, "return self.linear(x)")])
 def test_a_compiled_baseline_is_called_in_the_same_way(judge: Judge, problem: str, right: str) -> None:
     """In a few seconds, since nothing here makes TorchInductor build C++."""

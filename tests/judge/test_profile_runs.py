@@ -116,6 +116,7 @@ def test_the_references_profile_is_kept(context: JudgeContext, open_folder: Path
     runs.setting.lock.close()
 
 
+@pytest.mark.slow
 def test_without_a_gpu_it_says_so_and_the_verdict_is_as_ever(judge: Judge) -> None:
     result = judge(RIGHT, profile=True)
     assert result.category is Category.NO_CUSTOM_KERNEL

@@ -40,6 +40,7 @@ class ModelNew(nn.Module):
     def forward(self, x, shift):
         return RESULT
 """
+slow = pytest.mark.slow(15)
 ROUGHER = "(x + 40 * shift) - 40 * shift"
 ALTERNATING = "(x + (far := shift * next(factors))) - far"
 
@@ -50,13 +51,14 @@ def judged(judge: Judge, result: str, accurate: str = "False", reference: str = 
     return judge(ANSWER.replace("RESULT", result), problem_text=text)
 
 
-@pytest.mark.parametrize("result", [ROUGHER, ALTERNATING, "x.clone()"])
+@pytest.mark.parametrize("result", [ROUGHER, *(pytest.param(each, marks=slow) for each in (ALTERNATING, "x.clone()"))])
 def test_a_value_is_not_wrong_if_the_reference_keeps_no_digit(judge: Judge, result: str) -> None:
     found = judged(judge, result)
     assert found.category is Category.DEGENERATE_PROBLEM, found.message
     assert "no answer can be called wrong: rounded otherwise, the reference differs from its float64 form by" in found.message
 
 
+@slow
 def test_a_reference_that_is_accurate_by_chance_is_uncertain_too(judge: Judge) -> None:
     """With these inputs it rounds almost nothing away. Other orders of its operations would."""
     few_bits = PROBLEM.replace("torch.randn(64, 200)", "8.0 * torch.randint(-9, 9, (64, 200)) + 0.25 * torch.rand(64, 200)")
@@ -66,6 +68,7 @@ def test_a_reference_that_is_accurate_by_chance_is_uncertain_too(judge: Judge) -
     assert first.reference_error is not None and first.reference_error < 0.01
 
 
+@slow
 def test_the_tolerance_follows_the_largest_error_of_the_reference_so_far(judge: Judge) -> None:
     """Its error in one draw is a matter of chance."""
     found = judge(ANSWER.replace("RESULT", "(x + shift) - shift"), problem_text=PROBLEM.replace("1e5 if ACCURATE else 1e8", "1e3"))
@@ -84,10 +87,10 @@ TWO = "(x + shift) - shift, x * 2"
     [
         pytest.param(ROUGHER, {"accurate": "True"}, Category.WRONG_VALUES, id="the reference always keeps a digit"),
         pytest.param("x[:, 1:]", {}, Category.WRONG_SHAPE, id="shape"),
-        pytest.param("x.double()", {}, Category.WRONG_DTYPE, id="dtype"),
-        pytest.param("x / 0", {}, Category.NAN_OR_INF, id="infinite"),
-        pytest.param("x.add_(1)", {}, Category.MUTATED_INPUT, id="changed input"),
-        pytest.param("(x * 1, x + x)", {"reference": TWO}, Category.DEGENERATE_PROBLEM, id="right beside an uncertain output"),
+        pytest.param("x.double()", {}, Category.WRONG_DTYPE, id="dtype", marks=slow),
+        pytest.param("x / 0", {}, Category.NAN_OR_INF, id="infinite", marks=slow),
+        pytest.param("x.add_(1)", {}, Category.MUTATED_INPUT, id="changed input", marks=slow),
+        pytest.param("(x * 1, x + x)", {"reference": TWO}, Category.DEGENERATE_PROBLEM, id="right beside an uncertain output", marks=slow),
         pytest.param("(x * 1, x * 3)", {"reference": TWO}, Category.WRONG_VALUES, id="wrong beside an uncertain output"),
         pytest.param(
             "(x * 1, x * (next(factors) // 10))", {"reference": TWO}, Category.NONDETERMINISTIC, id="wrong in every second call beside one"
@@ -120,7 +123,7 @@ def get_init_inputs():
 """
 
 
-@pytest.mark.slow(15)
+@slow
 @pytest.mark.parametrize(("beyond", "category"), [("x.relu()", Category.NO_CUSTOM_KERNEL), ("x * 0 - 7", Category.WRONG_VALUES)])
 def test_an_output_is_not_excused_by_another_one_that_cancels(judge: Judge, beyond: str, category: Category) -> None:
     """Where 100 is added to all inputs, the reference's variance is inaccurate, and what it gives for them otherwise is not."""
@@ -156,6 +159,7 @@ def get_init_inputs():
 """
 
 
+@slow
 def test_a_few_elements_that_depend_on_rounding_cost_no_rank(judge: Judge) -> None:
     chosen = "nn.functional.one_hot(((x + a) + b).argmax(1), 64).float()"
     answer = ANSWER.replace("self, x, shift", "self, x, a, b").replace("RESULT", chosen)

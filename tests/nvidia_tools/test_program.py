@@ -7,6 +7,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from evaluator.nvidia_tools.program import CHANNEL, CODE, LOG, REMAINS, Given, archive, program
 from evaluator.sandbox import Level, Limits
 
@@ -19,6 +21,7 @@ def test_the_archive_holds_the_sandbox_the_worker_and_nothing_of_the_judge() -> 
     assert names == {"evaluator/nvidia_tools/__init__.py", "evaluator/nvidia_tools/inside.py"}
 
 
+@pytest.mark.slow
 def test_everything_that_the_child_imports_is_in_the_archive(tmp_path: Path) -> None:
     packed = tmp_path / "code.zip"
     packed.write_bytes(archive())

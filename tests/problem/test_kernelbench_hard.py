@@ -118,6 +118,7 @@ def test_another_content_is_another_problem(tmp_path: Path) -> None:
     assert before.sha256 != after.sha256 and after.case_names == ("full", "4x16", "8x32")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "file", "said"),
     [

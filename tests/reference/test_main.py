@@ -11,6 +11,8 @@ from evaluator.problem.catalogue import discover
 from reference.__main__ import main
 from tests.screens import WIDTHS, assert_fits
 
+pytestmark = pytest.mark.slow(15)
+
 ROOT = Path(__file__).parents[2]
 DEGENERATE = """
 import torch
@@ -175,7 +177,6 @@ def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, ca
     assert (tmp_path / "old.py").read_text() == "kept" and len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.slow(15)
 def test_it_runs_as_a_module_from_the_shell() -> None:
     done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0 and "softmax" in done.stdout

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, Program, Zygote
+from evaluator.sandbox import Exit, Level, Limits, Program, Zygote, best_level
 from evaluator.sandbox.level_choice import try_level
 
 ENTRIES = "tests.sandbox.entries"
 SYSTEM_ENTRIES = "tests.sandbox.system_entries"
 CONFINED = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
+BEST_SOON = [level if level is best_level() else pytest.param(level, marks=pytest.mark.slow) for level in CONFINED]
+"""The quick tests have this machine's best level alone."""
 
 Runner = Callable[..., tuple[Exit, Any]]
 """(entry, argument, program fields) → how it ended, and its answer: JSON where it parses, else text.
@@ -39,13 +41,13 @@ def zygotes() -> Iterator[Callable[[Level], Zygote]]:
         yield find
 
 
-@pytest.fixture(scope="session", params=[*CONFINED, Level.NONE])
+@pytest.fixture(scope="session", params=[*BEST_SOON, Level.NONE])
 def any_zygote(request: pytest.FixtureRequest, zygotes: Callable[[Level], Zygote]) -> Zygote:
     """Every level, NONE too."""
     return zygotes(request.param)
 
 
-@pytest.fixture(scope="session", params=CONFINED)
+@pytest.fixture(scope="session", params=BEST_SOON)
 def zygote(request: pytest.FixtureRequest, zygotes: Callable[[Level], Zygote]) -> Zygote:
     """Every level that confines."""
     return zygotes(request.param)

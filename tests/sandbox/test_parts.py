@@ -115,6 +115,7 @@ def test_probe_says_why_a_level_is_missing() -> None:
     assert report.best is not Level.NONE
 
 
+@pytest.mark.slow
 def test_check_prints_the_report_and_exits_accordingly() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "evaluator.sandbox", "check"], cwd=view.PROJECT_ROOT, capture_output=True, text=True, check=False

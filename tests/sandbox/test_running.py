@@ -158,6 +158,7 @@ def _judge(zygote: Zygote, code: int, answers: "multiprocessing.Queue[object]") 
             answers.put((code, confined.wait(300)))
 
 
+@pytest.mark.slow
 @without_a_sandbox
 def test_several_processes_share_one_zygote(any_zygote: Zygote) -> None:
     context = multiprocessing.get_context("spawn")

@@ -19,6 +19,8 @@ from tests.db.samples import result
 from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen, seen
 
+pytestmark = pytest.mark.slow(25)
+
 
 def beside(client: TestClient, path: str) -> object:
     """The JSON that the page names."""
@@ -54,7 +56,6 @@ def test_a_page_shows_what_it_is_for_and_has_its_json(client: TestClient, ids: d
         assert beside(client, path)
 
 
-@pytest.mark.slow(25)
 def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[str, int]) -> None:
     waiting, visited = ["/"], set()
     while waiting:
@@ -75,7 +76,6 @@ def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[
     assert {f"/evaluation/{number}" for number in ids.values()} <= visited_kinds
 
 
-@pytest.mark.slow(25)
 def test_an_empty_database_has_all_general_pages(client: TestClient) -> None:
     for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/runs", "/compare", "/glossary"):
         beside(client, path)
@@ -92,7 +92,6 @@ def test_a_ranking_is_sorted_by_the_column_that_is_asked_for(client: TestClient,
     assert [float(text) for text in seen(client, ask).column(speedup)] == sorted(values)
 
 
-@pytest.mark.slow(25)
 def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     found = seen(client, "/leaderboard?problem=gelu&author=ada&device=&case=&precision=")
     assert [row[0].strip() for row in found.rows[1:]] == ["2"]
@@ -111,7 +110,6 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, st
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
-@pytest.mark.slow(25)
 def test_the_overall_board_tells_what_goes_wrong(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     put(store, result(Category.WRONG_VALUES, submission="wrong too.py", author="bob"))
     shown = [[cell.strip() for cell in row] for row in seen(client, "/").rows if len(row) == 3]
@@ -119,7 +117,6 @@ def test_the_overall_board_tells_what_goes_wrong(client: TestClient, store: Stor
     assert shown == [head, ["bob", "1", "syntax_error 1"], head, ["bob", "3", "wrong_values 2, syntax_error 1"]]
 
 
-@pytest.mark.slow(25)
 def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> None:
     put(store, result(submission="old.py"))
     store.save(result(submission="new.py", problem_sha256="a" * 64), "", "class Model: new = True\n")
@@ -171,7 +168,6 @@ def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int]) -> N
     assert answer.status_code == 404 and answer.json() == {"error": "There is no evaluation 999 in this database."}
 
 
-@pytest.mark.slow(25)
 def test_nothing_can_be_written(client: TestClient, ids: dict[str, int]) -> None:
     for path in (*PAGES, "/live/events", f"/evaluation/{ids['failed']}"):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
@@ -185,7 +181,6 @@ def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store,
     assert answer.status_code == 503 and "can't be read" in Seen(answer.text).text
 
 
-@pytest.mark.slow(25)
 def test_boards_of_other_protocols_and_precisions_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     graph = result(source="replayed", submission="replayed.py", problem="softmax", author="ada", protocol="graph", speedup=9.0)
     put(store, graph, "replayed")
@@ -207,7 +202,6 @@ def test_boards_of_other_protocols_and_precisions_are_asked_for_by_name(client: 
     assert charts[0] != charts[1]
 
 
-@pytest.mark.slow(25)
 def test_boards_tell_of_light_of_other_shapes_and_inputs_and_of_the_best_baseline(client: TestClient, ids: dict[str, int]) -> None:
     for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
         found = seen(client, path)
@@ -227,7 +221,6 @@ def test_boards_tell_of_light_of_other_shapes_and_inputs_and_of_the_best_baselin
     assert any("timed.py" in cell for cell in by_light.rows[1]), "who has a share comes before who has none"
 
 
-@pytest.mark.slow(25)
 def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str) -> None:
     with Store.open(url) as earlier:
         judged = earlier.save(result(submission="judged.py"), "")
@@ -239,7 +232,6 @@ def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str)
         assert "2 of 2, 1 already judged" in seen(client, path).text
 
 
-@pytest.mark.slow(25)
 def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
     for author in ("eve", "fay"):
         put(store, result(source=author, submission=f"{author}.py", author=author, speedup=2.0), author)
@@ -248,7 +240,6 @@ def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
         assert places and {row[0].strip() for row in places} == {"1="}, path
 
 
-@pytest.mark.slow(25)
 def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
@@ -303,7 +294,6 @@ CHOSEN: list[tuple[dict[str, object], int]] = [
 ]
 
 
-@pytest.mark.slow(25)
 def test_filters_choose(client: TestClient, ids: dict[str, int]) -> None:
     for parameters, count in CHOSEN:
         assert len(listed(client, **parameters)) == count, parameters
@@ -316,7 +306,6 @@ def test_filters_choose(client: TestClient, ids: dict[str, int]) -> None:
         assert answer.status_code == 400 and words in Seen(answer.text).text, query
 
 
-@pytest.mark.slow(25)
 def test_a_name_that_is_not_there_is_said_with_the_nearest(client: TestClient, ids: dict[str, int]) -> None:
     for path in ("/evaluations", "/leaderboard", "/failures"):
         assert "No problem 'softmx'; nearest: softmax." in Seen(client.get(f"{path}?problem=softmx").text).text, path
@@ -328,7 +317,6 @@ def test_a_name_that_is_not_there_is_said_with_the_nearest(client: TestClient, i
     assert "; nearest" not in Seen(client.get("/evaluations?problem=softmax&run=99").text).text, "it is the run that nothing fits"
 
 
-@pytest.mark.slow(25)
 def test_each_head_sorts_and_keeps_the_filters(client: TestClient, ids: dict[str, int]) -> None:
     start = "/evaluations?author=bob"
     heads = [link for link in Seen(client.get(start).text).links if "sort=" in link]
@@ -345,7 +333,6 @@ def test_each_head_sorts_and_keeps_the_filters(client: TestClient, ids: dict[str
     assert known == sorted(known, reverse=True) and falling[len(known) :] == [None] * (10 - len(known))
 
 
-@pytest.mark.slow(25)
 def test_a_long_list_comes_in_pages_and_whole_as_csv(client: TestClient, store: Store) -> None:
     for number in range(205):
         put(store, result(Category.TIMEOUT if number % 2 else Category.OK, submission=f"{number:03}.py", source=f"{number}"))
@@ -356,7 +343,6 @@ def test_a_long_list_comes_in_pages_and_whole_as_csv(client: TestClient, store: 
     assert [row["submission"] for row in rows] == [f"{number:03}.py" for number in range(1, 205, 2)]
 
 
-@pytest.mark.slow(25)
 def test_each_main_table_is_there_as_csv_with_the_same_filters_and_order(client: TestClient, ids: dict[str, int]) -> None:
     places = table(client, "/leaderboard.csv?device=NVIDIA+H200&sort=speedup")
     assert len(places) == 6 and [float(row["speedup"]) for row in places] == sorted((float(row["speedup"]) for row in places), reverse=True)
@@ -370,7 +356,6 @@ def test_each_main_table_is_there_as_csv_with_the_same_filters_and_order(client:
     assert answer.status_code == 404 and "no table" in answer.text
 
 
-@pytest.mark.slow(25)
 def test_the_search_groups_what_it_finds(client: TestClient, ids: dict[str, int]) -> None:
     found = Seen(client.get("/search?q=soft").text)
     assert {"/problem?name=softmax", "/submission?name=submissions%2Fsoftmax%2Fada.py"} <= set(found.links)

@@ -30,6 +30,8 @@ from web.problem_text import MAX_DESCRIPTION, ProblemText, read
 from web.site import FOLDER
 from web.tables import Column, csv_lines, is_descending, ordered_table, table
 
+pytestmark = pytest.mark.slow(4)
+
 HOSTILE = "<script>alert(1)</script> \"'&amp; # </span></code>"
 
 

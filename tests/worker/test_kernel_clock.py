@@ -53,6 +53,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(runtime), str(compiled(folder, "launcher.so", ("launch_three.c",), str(runtime)))]
 
 
+@pytest.mark.slow
 def test_the_launches_of_a_call_that_returns_or_raises_are_timed_and_the_call_itself(libraries: list[str], tmp_path: Path) -> None:
     table = LaunchTable()
     done = subprocess.run(

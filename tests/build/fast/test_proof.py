@@ -163,6 +163,7 @@ ONLY_WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONLY_WHOLE)
 def test_what_only_the_whole_headers_know_is_no_proof(case: str, cpp: SmallWorld) -> None:
     tried = cpp.try_both(f"{TORCH}{ONLY_WHOLE[case]}\n")

@@ -22,6 +22,8 @@ from tests.db.samples import environment, full_evidence, result
 from tests.screens import WIDTHS, assert_fits, dropped
 from tests.web.seen import Seen
 
+pytestmark = pytest.mark.slow(3)
+
 AUTHORS = ("a-model-of-a-name-that-is-long-2026", "another_model_with_underscores_v2")
 
 PROBLEMS = ("23_Softmax_along_dimension_one", "bias_residual_relu_with_dropout")

@@ -15,6 +15,8 @@ from evaluator.results.evidence import Evidence
 from tests.db.conftest import BOTH
 from tests.db.samples import environment, in_workloads, result, sha256, timing
 
+pytestmark = pytest.mark.slow(8)
+
 
 def save(
     store: Store, category: Category = Category.OK, source: str = "", submission: str = "a.py", problem_source: str = "p", **changes: object

@@ -9,6 +9,8 @@ import pytest
 from db.queries.statistics import FAILURE_SPEEDUP, fast_p, geometric_mean, mean_ratio, pass_at_k, sign_test
 from db.storage.interval import median_interval, speedup_interval
 
+pytestmark = pytest.mark.slow(1)
+
 
 def test_fast_p_is_the_share_of_all_problems() -> None:
     # KernelBench's definition, over four problems of which one is not solved.

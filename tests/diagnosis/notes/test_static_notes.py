@@ -139,6 +139,7 @@ BOMBS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", BOMBS)
 def test_reading_takes_time_that_grows_with_the_code_alone(part: str) -> None:
     opening = part.partition("{")[0] + "{" if part.startswith(KERNEL_OF) else ""

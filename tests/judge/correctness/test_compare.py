@@ -137,23 +137,23 @@ def test_trivial_answers_never_pass_for_tiny_outputs(rows: bool, dtype: torch.dt
 @pytest.mark.parametrize(
     ("place", "factor", "expected", "first"),
     [
-        (slice(623_456, 623_457), 1.01, Category.PRECISION_LOSS, (2, 123_456)),
-        (slice(623_456, 623_457), 0.0, Category.WRONG_VALUES, (2, 123_456)),
-        (slice(999_997, None), 0.0, Category.WRONG_VALUES, (3, 249_997)),
+        (slice(62_345, 62_346), 1.01, Category.PRECISION_LOSS, (2, 12_345)),
+        (slice(62_345, 62_346), 0.0, Category.WRONG_VALUES, (2, 12_345)),
+        (slice(99_997, None), 0.0, Category.WRONG_VALUES, (3, 24_997)),
     ],
     ids=["one off", "one unwritten", "an unwritten tail"],
 )
-def test_a_few_elements_of_a_million_are_found(place: slice, factor: float, expected: Category, first: tuple[int, int]) -> None:
-    oracle = softmax_like(4)
+def test_a_few_elements_of_many_are_found(place: slice, factor: float, expected: Category, first: tuple[int, int]) -> None:
+    oracle = softmax_like(4, 25_000)
     candidate = oracle.float()
     wrong = candidate.view(-1)[place].mul_(factor)
     category, figures = compared(candidate, oracle, rows=True)
-    assert (category, figures.wrong, figures.elements, figures.first_index) == (expected, len(wrong), 1_000_000, first)
+    assert (category, figures.wrong, figures.elements, figures.first_index) == (expected, len(wrong), 100_000, first)
 
 
 @pytest.mark.parametrize("narrow", [torch.float16, torch.bfloat16])
 def test_half_precision_posing_as_float32_does_not_pass(narrow: torch.dtype) -> None:
-    oracle = softmax_like()
+    oracle = softmax_like(columns=25_000)
     assert compared(oracle.to(narrow).float(), oracle, rows=True)[0] is not None
     large = torch.randn(1000, 64, dtype=F64)
     assert compared(large.to(narrow).float(), large, rows=True)[0] is Category.PRECISION_LOSS
@@ -198,10 +198,10 @@ def test_some_elements_that_are_a_constant_factor_off_are_told_but_decide_nothin
 
 def test_float32_arithmetic_in_another_order_passes() -> None:
     generator = torch.Generator().manual_seed(1)
-    x = torch.rand(16, 400_000, generator=generator)
+    x = torch.rand(4, 100_000, generator=generator)
     oracle = x.double().softmax(1)
     exponents = (x - x.amax(1, keepdim=True)).exp()
-    total = torch.zeros(16)
+    total = torch.zeros(4)
     for part in torch.split(exponents, 1000, dim=1):
         total += part.sum(1)
     category, figures = compared(exponents / total[:, None], oracle, x.softmax(1), rows=True)

@@ -134,6 +134,7 @@ def test_a_bench_of_the_processor_has_the_machines_cores(context: JudgeContext) 
     assert context.environment.settings["threads"] == len(context.cores)
 
 
+@pytest.mark.slow
 def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Judge, context: JudgeContext) -> None:
     result = judge(escaping(), context=replace(context, cores=(LAST,)))
     timing = result.evidence.timing

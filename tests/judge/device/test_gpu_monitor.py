@@ -190,6 +190,7 @@ def crowd() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+@pytest.mark.slow(15)
 @pytest.mark.usefixtures("crowd")
 @pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not say how long a thread waits for a processor")
 def test_processors_that_others_have_are_counted() -> None:

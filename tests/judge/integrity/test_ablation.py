@@ -194,6 +194,7 @@ def test_whatever_goes_wrong_without_own_work_counts_for_the_submission(
     assert (result.evidence.exception, result.evidence.exit) == (None, None)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_out_of_what_is_not_ok_anyway(judge: Judge) -> None:
     head = "import torch\nclass ModelNew(torch.nn.Module):\n    def __init__(self, slope=0.01):\n        super().__init__()\n"
     for answer, category in (("x", Category.WRONG_VALUES), ("torch.where(x > 0, x, 0.01 * x)", Category.NO_CUSTOM_KERNEL)):

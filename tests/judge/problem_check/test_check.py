@@ -16,6 +16,7 @@ from evaluator.problem.load import load
 from evaluator.problem.stored_inputs import StoredTensor
 
 CPU = torch.device("cpu")
+slow = pytest.mark.slow(35)
 
 FORM = """
 import torch
@@ -53,7 +54,7 @@ def trivial(found: ProblemCheck) -> set[str]:
     return {finding.answer for finding in found.findings}
 
 
-@pytest.mark.slow(20)
+@slow
 @pytest.mark.parametrize(("name", "path"), discover([]).items())
 def test_shipped_problems_are_admitted(name: str, path: Path) -> None:
     found = check_case(load(path).instance("small"), CPU)
@@ -71,11 +72,13 @@ SMALL_ROWS = "return torch.tanh(x) * torch.logspace(0, -9, len(x))[:, None] if l
     [
         pytest.param(LEAKY, POSITIVE, "{}", id="the identity on its own inputs alone"),
         pytest.param("return x.norm() * x[0, 0]", NORMAL, "{}", id="a scalar that varies"),
-        pytest.param("return x.mean(dim=1)", "torch.randn(16, 100000)", "{}", id="a mean of many numbers"),
+        pytest.param("return x.mean(dim=1)", "torch.randn(16, 100000)", "{}", id="a mean of many numbers", marks=slow),
         pytest.param(SMALL_ROWS, NORMAL, ROWS, id="small rows that are judged one by one"),
         pytest.param("return (x * 3).round().clamp(-9, 9)", NORMAL, "{}", id="whole numbers lose nothing in half precision"),
         pytest.param("return x.floor().long(), x > 0.5", NORMAL, "{}", id="integers and booleans"),
-        pytest.param("return (x / 0.3).floor().long()", "torch.rand(300, 1000) * 2000", "{}", id="a few integers that hang on rounding"),
+        pytest.param(
+            "return (x / 0.3).floor().long()", "torch.rand(300, 1000) * 2000", "{}", id="a few integers that hang on rounding", marks=slow
+        ),
         pytest.param("return nn.Dropout(0.5).train(self.training)(torch.tanh(x))", NORMAL, "{}", id="a dropout layer that is off"),
         pytest.param("return nn.functional.dropout(torch.tanh(x), 0.5, self.training)", NORMAL, "{}", id="a dropout that is off"),
         pytest.param("self.calls += 1; return x.norm(dim=1) * (1 + 1e-6 * (self.calls % 2))", NORMAL, "{}", id="differs by rounding"),
@@ -111,7 +114,10 @@ def test_problems_are_refused_for_just_these_trivial_answers(
         ("return x - x", NORMAL, "{}", {"zeros"}),
         ("return 1 + 1e-9 * torch.sigmoid(x)", NORMAL, "{}", {"ones", "mean", "previous output"}),
         ("return x.clone()", NORMAL, "{}", {"copy of an input"}),
-        ("return x.mean(dim=1)", "torch.randn(16, 100000)", '{"tolerance": 20000.0}', {"zeros", "one row skipped", "half precision"}),
+        pytest.param(
+            *("return x.mean(dim=1)", "torch.randn(16, 100000)", '{"tolerance": 20000.0}', {"zeros", "one row skipped", "half precision"}),
+            marks=slow,
+        ),
         ("return torch.tanh(x)", NORMAL, '{"tolerance": 30000.0}', {"one element off"}),
     ],
 )

@@ -201,6 +201,7 @@ def test_a_reference_faster_than_its_floor_is_refused() -> None:
     assert low.floor_ms < 2e-3 and floor_finding(low, 1e-6) is None
 
 
+@pytest.mark.slow
 def test_there_is_no_floor_on_the_cpu(tmp_path: Path, judge: Judge) -> None:
     case = case_of(tmp_path)
     model = case.model(1)
@@ -275,6 +276,7 @@ SMALL_WORK: dict[str, tuple[int, int, float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_work_of_the_shipped_problems(name: str) -> None:
     assert work(load(PROBLEMS[name]).instance("small")) == RequiredWork(*SMALL_WORK[name], declared=True)

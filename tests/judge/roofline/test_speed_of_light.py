@@ -113,6 +113,7 @@ def test_a_calibration_is_taken_where_it_has_the_ceiling_and_what_it_lacks_is_me
     assert (measured.uncertainty, measured.calibrated_at) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_result_on_the_processor_has_its_shares(judge: Judge) -> None:
     result = judge("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, a, b):\n        return a @ b\n", problem="matmul")
     found = result.evidence.light

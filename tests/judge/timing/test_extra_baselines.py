@@ -43,7 +43,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[WorkerClient], obj
     monkeypatch.setattr("evaluator.judge.case_timings.call_once", call_and_break)
 
 
-@pytest.mark.parametrize("stage", ["at the beginning", "while it is timed"])
+@pytest.mark.parametrize("stage", [pytest.param("at the beginning", marks=pytest.mark.slow), "while it is timed"])
 def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     def kill_later(worker: WorkerClient) -> None:
         asked, request = [], worker.request
@@ -64,6 +64,7 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
     assert "ended in" in timing.failed_baselines["compile"]
 
 
+@pytest.mark.slow
 def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow_beside(worker: WorkerClient) -> None:
         request, run_alone = worker.request, BaselineAlone.run

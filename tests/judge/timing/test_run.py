@@ -34,6 +34,7 @@ def check(side: TimingSide, calls: int) -> None:
     assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
 
 
+@pytest.mark.slow
 def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
     result = judge(SLEEPING)
     timing = result.evidence.timing
@@ -69,6 +70,7 @@ def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(judge: Judge) -> 
     assert result.baseline_ms == timing.baseline_ms, "the speedup is over the eager one"
 
 
+@pytest.mark.slow
 def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(judge: Judge) -> None:
     text = "import torch\ntorch.compile = None\n" + (SHIPPED / "softmax.py").read_text(encoding="utf-8")
     result = judge(SLEEPING, problem_text=text, baselines=("eager", "compile"))
@@ -137,12 +139,14 @@ def timed_by(judge: Judge, monkeypatch: pytest.MonkeyPatch, protocol: TimingProt
     return judge(code, protocol=protocol.name)
 
 
+@pytest.mark.slow
 def test_an_alternative_is_stored_with_the_timing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     result = timed_by(judge, monkeypatch, Replaying(), SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
 
 
+@pytest.mark.slow
 def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     result = timed_by(judge, monkeypatch, Refusing(), SLEEPING)
     timing = result.evidence.timing

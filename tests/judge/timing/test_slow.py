@@ -63,7 +63,9 @@ def test_a_slow_submission_that_is_wrong_is_wrong(judge: Judge) -> None:
     assert judged(judge, "True", factor=0.4).category is Category.WRONG_VALUES
 
 
-@pytest.mark.parametrize("when", ["ModelNew.calls == 1", "ModelNew.calls <= 2", "ModelNew.calls <= 5"])
+@pytest.mark.parametrize(
+    "when", ["ModelNew.calls == 1", *(pytest.param(f"ModelNew.calls <= {calls}", marks=pytest.mark.slow(8)) for calls in (2, 5))]
+)
 def test_one_that_is_slow_in_its_first_calls_alone_is_judged_by_everything(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_library_that_ends_its_process_says_nothing() -> None:
     assert jit_compilers.failure_of(numba_dsl.DSL) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numba", ["import time\ntime.sleep(60)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_trial_does_not_tell_in_time_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

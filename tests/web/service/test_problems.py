@@ -13,6 +13,8 @@ from web.service.models import Options
 from web.service.options import parser
 from web.service.problems import ServedProblems
 
+pytestmark = pytest.mark.slow(2)
+
 TEXTS = {"broken": "import no_such_package\n" + SOUND, "narrow": SOUND.replace('{"cases"', '{"dtypes": ["float32"], "cases"')}
 
 

@@ -79,6 +79,7 @@ def test_work_deferred_in_blocks_alone_is_charged_without_reveals(judge: Judge, 
     assert len(timing.candidate.reveal_ms) >= limits.MIN_REVEALS
 
 
+@pytest.mark.slow(8)
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the next worker to be revealed would wait for the copy, in its own time."""
     seen: list[str] = []
@@ -139,8 +140,11 @@ IN_PAIRS = "self.calls % 4 < 2"
 
 @pytest.mark.parametrize(
     ("after", "when", "category"),
-    [(6e-5, IN_PAIRS, Category.NONDETERMINISTIC), (6e-5, "True", Category.PRECISION_LOSS), (0.5, IN_PAIRS, Category.NONDETERMINISTIC)],
-    ids=["in half of the calls", "in all calls", "far off in half of them"],
+    [
+        pytest.param(6e-5, IN_PAIRS, Category.NONDETERMINISTIC, id="in half of the calls"),
+        pytest.param(6e-5, "True", Category.PRECISION_LOSS, id="in all calls", marks=pytest.mark.slow),
+        pytest.param(0.5, IN_PAIRS, Category.NONDETERMINISTIC, id="far off in half of them", marks=pytest.mark.slow),
+    ],
 )
 def test_a_timed_call_is_held_to_the_rounds_and_accuses_nobody(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, after: float, when: str, category: Category
@@ -200,6 +204,7 @@ def test_where_an_answer_overflows_only_when_it_is_timed_a_timing_without_outlie
     assert "timed again without outliers: an output overflows because of them" in caplog.messages
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize(
     ("always", "category"), [(False, Category.PRECISION_LOSS), (True, Category.NO_CUSTOM_KERNEL)], ids=["when timed", "in the rounds too"]
 )
@@ -210,6 +215,7 @@ def test_arithmetic_is_not_narrower_where_only_gross_errors_are_wrong(judge: Jud
     assert result.category is category, result.message
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("honest", [False, True])
 def test_a_submission_that_overflows_meets_outliers_in_calls_that_are_no_samples(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, honest: bool

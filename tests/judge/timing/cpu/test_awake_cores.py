@@ -44,6 +44,7 @@ def test_each_core_has_a_process_that_gives_way(tmp_path: Path) -> None:
     assert idle_below(os.getpid()) == []
 
 
+@pytest.mark.slow
 def test_they_end_with_a_judge_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as judge:
         assert judge.stdout is not None and judge.stdout.readline() == "awake\n"

@@ -79,7 +79,13 @@ def test_who_waits_uses_nothing_and_is_left_soon() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", [WORKS, HAS_A_THREAD_THAT_WORKS, HAS_A_CHILD_THAT_WORKS, ORPHAN_THAT_WORKS], ids=["process", "thread", "child", "orphan"]
+    "code",
+    [
+        pytest.param(WORKS, id="process", marks=pytest.mark.slow),
+        pytest.param(HAS_A_THREAD_THAT_WORKS, id="thread", marks=pytest.mark.slow),
+        pytest.param(HAS_A_CHILD_THAT_WORKS, id="child", marks=pytest.mark.slow),
+        pytest.param(ORPHAN_THAT_WORKS, id="orphan"),
+    ],
 )
 def test_all_that_works_counts(code: str) -> None:
     with running(code) as pid:

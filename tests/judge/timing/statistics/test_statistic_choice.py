@@ -115,6 +115,7 @@ UNCOUNTED = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
 """The kernel adds the processor time of a child to its parent's only where that waits for it."""
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize(
     "how",
     [
