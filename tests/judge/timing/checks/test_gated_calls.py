@@ -1,8 +1,9 @@
-"""Calls behind the gate, with a real worker on the CPU, but without gate and device."""
+"""Calls behind the gate, without gate and device: with a scripted worker, or a real one on the CPU where it does more than it should."""
 
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,12 +18,12 @@ from evaluator.judge.timing.effort import FULL
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
-from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.sources import forward
 from tests.judge.timing.test_timed_worker import started
 
-FLUSH_BYTES = 1 << 20
+FLUSH_BYTES = 1 << 16
 """What a flush writes here: 32 MiB for each call take most of these tests' time."""
 
 HONEST = forward("return x + 1")
@@ -97,6 +98,44 @@ def bursts_of(
         yield bursts, timed
 
 
+class Adder:
+    """A scripted worker that adds one to its inputs in the judge's own process, at once."""
+
+    def __init__(self, allocations: Iterable[Allocation]) -> None:
+        self.channel, self.launches = SimpleNamespace(peer_pid=None), None
+        self._allocations = {each.number: each for each in allocations}
+        self._inputs: list[Any] = []
+
+    def request(self, kind: str, _deadline_s: float, **fields: Any) -> Message:
+        if kind == "inputs":
+            self._inputs = [sets["list"][0]["tensor"] for sets in fields["sets"]]
+        elif kind == "burst":
+            for given, output, order in zip(self._inputs, fields["outputs"], fields["flushes"], strict=True):
+                if order:
+                    self._view(order["memory"]).fill_(self._view(order["word"]).item())
+                if output and fields["calls"]:
+                    self._view(output[0]).copy_(self._view(given) + 1)
+        return {}
+
+    def _view(self, told: Message) -> torch.Tensor:
+        return self._allocations[told["allocation"]].view(told["shape"], getattr(torch, told["dtype"]), told["offset"])
+
+
+@contextmanager
+def scripted_bursts(monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+    """Calls of a scripted worker, as `bursts_of` makes them of a real one."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
+    memory = SharedMemory(torch.device("cpu"))
+    input_sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(sets)]
+    flush = L2Flush(memory, 1 << 30, sets)
+    bursts = gated_calls_of(memory, input_sets, flush.areas)
+    inputs = (allocation for one in input_sets for allocation in one.allocations)
+    timed = TimedWorker(Adder([*inputs, *flush.allocations, *bursts.allocations]), limits.START_S, flush)  # type: ignore[arg-type]
+    timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
+    yield bursts, timed
+    memory.close()
+
+
 def alone_of(timed: TimedWorker) -> TimedWorker:
     """Return this timed worker without its samples."""
     alone = TimedWorker(timed.worker, limits.START_S, timed.flush, None)
@@ -120,8 +159,8 @@ def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
         assert alone.is_flushed()
 
 
-def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_bursts(monkeypatch) as (bursts, timed):
         compared: list[Taken] = []
 
         def note(taken: Taken, inputs: InputSet, draw: Draw) -> None:
@@ -193,10 +232,8 @@ def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_
     ("sets", "claim_ms", "in_a_row"),
     [(3, 0.01, 3), (3, limits.BURST_MS / 2, 2), (3, limits.BURST_MS, 1), (3, 10 * limits.BURST_MS, 1), (1, 0.01, 1)],
 )
-def test_slow_calls_and_little_memory_make_short_bursts(
-    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int
-) -> None:
-    with bursts_of(context, HONEST, monkeypatch, sets) as (bursts, timed):
+def test_slow_calls_and_little_memory_make_short_bursts(monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int) -> None:
+    with scripted_bursts(monkeypatch, sets) as (bursts, timed):
         timed.samples.event_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
         bursts.run(timed, check, WrongError)
         assert len(bursts.places) == in_a_row
@@ -232,9 +269,9 @@ def held(timed: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int, held_up
     ],
 )
 def test_bursts_are_as_short_as_the_devices_queue(
-    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+    monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
 ) -> None:
-    with bursts_of(context, HONEST, monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
+    with scripted_bursts(monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
         timed.samples.event_ms = [claim_ms]
         bursts.run(timed, check, WrongError)
         assert (len(bursts.places), timed.is_gated) == (in_a_row, gated)
@@ -245,20 +282,16 @@ def test_bursts_are_as_short_as_the_devices_queue(
 @pytest.mark.parametrize(
     ("most", "held_up", "gated"), [(1, [], True), (0, [], False), (1, [True], True)], ids=["held", "waits", "held up once"]
 )
-def test_whether_forward_waits_is_told_by_a_call(
-    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool
-) -> None:
-    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
+def test_whether_forward_waits_is_told_by_a_call(monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool) -> None:
+    with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
         bursts.probe(timed)
         assert timed.is_gated is gated and timed.samples.single_ms == []
 
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
-def test_a_row_that_is_held_up_is_asked_for_once_more(
-    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
-) -> None:
+def test_a_row_that_is_held_up_is_asked_for_once_more(monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
     held_up = [False] * FULL.singles.most + [True] * times
-    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
+    with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
         monkeypatch.setattr(FULL, "singles", FULL.singles._replace(seconds=60.0))
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
