@@ -11,7 +11,6 @@ from assay_client import (
     ForbiddenError,
     InvalidRequestError,
     NotFinishedError,
-    NotFoundError,
     Options,
     Patience,
     QuotaExceededError,
@@ -291,26 +290,6 @@ def test_waiting_ends_when_its_time_is_over_and_is_taken_up_again(desk: Desk) ->
     with pytest.raises(NotFinishedError, match="1 evaluations have not ended within 0 s") as caught:
         Line(desk).settle(one, settings=Settings(within_s=0.0))
     assert Line(desk).settle(one)[0].id == caught.value.ids[0]
-
-
-def test_one_can_be_asked_after(desk: Desk) -> None:
-    line = Line(desk)
-    accepted = line.run(flows.submit(answers(1)[0], SETTINGS))
-    assert line.run(flows.get(accepted.id, 0.1, SETTINGS)).state == "queued"
-    line.judge()
-    assert line.run(flows.get(accepted.id, 0.0, SETTINGS)).speedup == 2.0
-    with pytest.raises(NotFoundError):
-        line.run(flows.get("0" * 32, 0.0, SETTINGS))
-
-
-def test_problems_and_leaderboard(desk: Desk) -> None:
-    line = Line(desk)
-    line.settle(*answers(1))
-    softmax = next(each for each in line.run(flows.problems(SETTINGS)) if each.name == "softmax")
-    assert softmax.default_case in softmax.cases
-    (row,) = line.run(flows.leaderboard({"problem": "softmax"}, SETTINGS))
-    assert (row["author"], row["speedup"]) == ("ada", 2.0)
-    assert line.run(flows.leaderboard({"problem": "matmul"}, SETTINGS)) == []
 
 
 def test_different_submissions_can_not_share_a_key() -> None:

@@ -20,7 +20,6 @@ from assay_client import (
     AssayError,
     AsyncClient,
     Client,
-    NotFinishedError,
     Options,
     Patience,
     Settings,
@@ -131,11 +130,6 @@ def test_a_response_that_can_not_be_judged_costs_the_batch_no_reward(client: Cli
     assert [(each["score"], each["judged"]) for each in scores] == [(0.0, 0.0), (pytest.approx(0.2), 1.0)]
     trl_reward.client().close()
     trl_reward.client.cache_clear()
-
-
-def test_waiting_has_an_end(held: InProcess) -> None:
-    with Client(held.address, held.token, Settings(within_s=0.3)) as opened, pytest.raises(NotFinishedError):
-        opened.evaluate([Submission(response=HELD, problem="increment")])
 
 
 def test_errors_say_what_is_wrong(service: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,14 +171,6 @@ def test_json_on_standard_output_is_all_there_is(bench: Bench) -> None:
     assert wrong["runtime_ms"] is None and wrong["speedup"] is None and wrong["message"] and wrong["hint"]
 
 
-def test_json_goes_to_a_file_beside_the_table(bench: Bench) -> None:
-    bench.write("double/unread.py", "class ModelNew(:\n")
-    finished = bench.run("double", "--json", "results.jsonl")
-    assert finished.code == 0 and "syntax_error" in finished.stdout
-    lines = (bench.root / "results.jsonl").read_text().splitlines()
-    assert len(lines) == 1 and '"category": "syntax_error"' in lines[0]
-
-
 def test_a_json_file_that_fills_up_ends_the_run_and_keeps_the_results(bench: Bench) -> None:
     bench.write("double/unread.py", "class ModelNew(:\n")
     finished = bench.run("double", "--json", "/dev/full")
@@ -283,18 +275,6 @@ def test_nothing_that_a_submission_says_is_obeyed_by_the_terminal(bench: Bench) 
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", finished.stdout + finished.stderr)
     assert "[bold red]owned[/bold red]" in finished.stdout
     assert "[red]loud\\x1b[31m.py" in finished.stdout
-
-
-# --dtype
-
-
-def test_a_precision_is_judged_and_stored_for_itself(bench: Bench) -> None:
-    bench.write("double/wrong.py", submission("x + 1"))
-    assert bench.run("double", "--dtype", "bf16").code == 0
-    assert bench.run("double", "--dtype", "bfloat16").code == 0  # the same once more: skipped
-    assert bench.run("double").code == 0
-    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
-        assert [stored.result.precision for stored in store.each()] == ["bfloat16", "own"]
 
 
 def test_what_a_run_writes_among_its_submissions_is_not_read(bench: Bench) -> None:

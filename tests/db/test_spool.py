@@ -6,9 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
-import textwrap
 import time
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +21,6 @@ from db.storage.spool import Spool
 from db.store import Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import Category
-from tests.command_line import PROJECT
 from tests.db import server
 from tests.db.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, SOURCE, full_evidence, result
@@ -138,50 +134,6 @@ def test_a_folder_that_can_not_be_written_sends_results_to_the_state_folder(tmp_
         (home / "assay.db").chmod(0o600)
         with Store.open(url) as store:
             assert store.recovered == 1
-
-
-FULL = """
-    import os, sys
-    from pathlib import Path
-    from db.store import Store, StoreError
-    from tests.db.samples import full_evidence, result
-    folder = sys.argv[1]
-    reported, kept = 0, 0
-    with Store.open(f"sqlite:///{folder}/assay.db") as store:
-        # All but the last pages of the disk, as others fill it while a run goes on.
-        with open(f"{folder}/others", "wb", buffering=0) as others:
-            try:
-                while True:
-                    others.write(bytes(4096))
-            except OSError:
-                pass
-        try:
-            for number in range(10_000):
-                text = f"{number} " + os.urandom(8192).hex()
-                store.save(result(source=text, submission=str(number), evidence=full_evidence()), text)
-                reported += 1
-        except StoreError as error:
-            print(error)
-    print(reported)
-"""
-
-
-def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    script = f'mount -t tmpfs -o size=12m assay {disk} && {sys.executable} -c "$0" {disk} && rm {disk}/others && cp {disk}/* {tmp_path}'
-    command = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() else []), "sh", "-ec", script, textwrap.dedent(FULL)]
-    finished = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "XDG_STATE_HOME": str(disk / "state")}
-    )
-    assert finished.returncode == 0, finished.stderr
-    told, reported = finished.stdout.splitlines()
-    assert "full" in told and "1 result(s) are kept in" in told and "Free some space" in told
-    url = f"sqlite:///{tmp_path}/assay.db"
-    with Store.open(url) as store:
-        assert store.recovered == 1
-        assert store.count() == int(reported) + 1
-        assert check(store, deep=True) == []
 
 
 def test_a_server_that_goes_away_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql: str) -> None:

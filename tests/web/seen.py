@@ -41,10 +41,6 @@ class Seen(HTMLParser):
         if self.rows and self.rows[-1] and ("td" in self._open or "th" in self._open):
             self.rows[-1][-1] += data
 
-    def column(self, number: int) -> list[str]:
-        """Texts of a column of the first table, its head left out."""
-        return [row[number].strip() for row in self.rows[1:] if len(row) > number]
-
 
 def seen(client: TestClient, path: str) -> Seen:
     answer = client.get(path)

@@ -20,7 +20,7 @@ from evaluator.results.protocol_names import DEFAULTS, DESCRIPTIONS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
 
-FLUSH_BYTES = 1 << 20
+FLUSH_BYTES = 1 << 16
 """What a flush writes here: 32 MiB for each call take most of these tests' time."""
 
 HOOKED = """
