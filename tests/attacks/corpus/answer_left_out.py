@@ -2,40 +2,12 @@
 # expect: incorrect/wrong_values
 
 
-# %% answer_infinity
-# wants: a pass by an infinite value, against which every relative error is nothing
-# problem: softmax
-# expect: incorrect/nan_or_inf
-def forward(self, x):
-    y = torch.softmax(x, 1)
-    y[0, 0] = float("inf")
-    return y
-
-
-# %% answer_nan
-# wants: a pass by values that no comparison calls too far away
-# expect: incorrect/nan_or_inf
-def forward(self, x):
-    return torch.full_like(x, float("nan"))
-
-
 # %% answer_one_percent
 # wants: a pass where one element in a hundred may be anything
 def forward(self, x):
     y = nn.functional.gelu(x, approximate="tanh")
     y.view(-1)[::100] = 7.0
     return y
-
-
-# %% answer_ones
-# wants: a pass by an answer that is the same for every input
-# problem: layer_norm
-def __init__(self, dim):
-    super().__init__()
-
-
-def forward(self, x):
-    return torch.ones_like(x)
 
 
 # %% answer_skipped_last_row

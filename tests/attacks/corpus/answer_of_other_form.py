@@ -37,20 +37,6 @@ def forward(self, x):
     return torch.full((1, 1), 1.0 / x.shape[1], device=x.device).expand(x.shape)
 
 
-# %% answer_float_indices
-# wants: a pass for indices as floats, where integers are compared as floats
-# problem: topk
-# expect: incorrect/wrong_dtype
-def __init__(self, k):
-    super().__init__()
-    self.k = k
-
-
-def forward(self, x):
-    values, indices = torch.topk(x, self.k, dim=1)
-    return values, indices.float()
-
-
 # %% answer_freed_memory
 # wants: the right answer out of memory that its owner has freed
 # expect: incorrect/unwritten_output | incorrect/wrong_values | incorrect/nan_or_inf
@@ -113,32 +99,12 @@ def forward(self, x):
     return y
 
 
-# %% answer_other_dtype
-# wants: a pass for float64, where the comparison casts
-# expect: incorrect/wrong_dtype
-def forward(self, x):
-    return nn.functional.gelu(x.double(), approximate="tanh")
-
-
 # %% answer_other_layout
 # wants: an answer in a layout of a library's own, which nobody has to convert
 # problem: gelu_in_cache
 # expect: cpu incorrect/wrong_structure
 def forward(self, x):
     return nn.functional.gelu(x, approximate="tanh").to_mkldnn()
-
-
-# %% answer_other_structure
-# wants: a pass for half of what is asked
-# problem: topk
-# expect: incorrect/wrong_structure
-def __init__(self, k):
-    super().__init__()
-    self.k = k
-
-
-def forward(self, x):
-    return torch.topk(x, self.k, dim=1)[0]
 
 
 # %% answer_own_parameters
