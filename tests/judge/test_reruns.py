@@ -153,7 +153,10 @@ def test_every_reason_has_a_rerun_that_changes_what_it_says() -> None:
         (ERROR, False, "second"),
     ],
 )
-def test_its_own_parameters_count_if_the_answers_are_right_with_them(found: Found, broke_out: bool, counts: str) -> None:
+def test_its_own_parameters_count_if_the_answers_are_right_with_them(
+    monkeypatch: pytest.MonkeyPatch, found: Found, broke_out: bool, counts: str
+) -> None:
+    monkeypatch.setattr(attempts, "missed_beside_others", lambda *_: "")
     session = Scripted(broke_out=broke_out)
     first = First(Attempt(), Evidence(), ["first"], "first")  # type: ignore[arg-type, list-item]
     session.attempt, session.evidence_builder.rounds, session.worker_set.candidate = Attempt(source="drawn"), ["second"], "second"
@@ -161,6 +164,13 @@ def test_its_own_parameters_count_if_the_answers_are_right_with_them(found: Foun
     assert (session.worker_set.candidate, session.evidence_builder.rounds) == (counts, [counts])
     assert session.attempt.source == ("drawn" if counts == "second" else "copied")
     assert session.ended == ([] if counts == "second" else ["newest"])
+
+
+def test_what_ran_out_beside_others_with_its_own_parameters_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "missed_beside_others", lambda *_: "timeout")
+    session, error = Scripted(), WorkerError("it was late")
+    assert second_counts_if_right(session, First(Attempt(), Evidence(), [], None), error) is error  # type: ignore[arg-type]
+    assert session.ended == []
 
 
 def timing(runtime_ms: float, late_ms: float) -> TimingEvidence:
