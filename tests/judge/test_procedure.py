@@ -17,8 +17,10 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import StarvingEvidence
+from evaluator.results.protocol_names import UNTIMED
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import SOFTMAX, copied, forward
+from tests.judge.test_untimed import DOUBLE, OWN
 
 
 @pytest.fixture
@@ -95,6 +97,14 @@ def test_what_lacks_memory_alone_is_not_judged_anew(judge: Judge) -> None:
     stages: list[str] = []
     judge(forward("raise RuntimeError('CUDA out of memory')"), report=stages.append)
     assert stages.count("start") == 1
+
+
+@pytest.mark.slow(20)
+def test_a_failure_in_a_strict_shape_is_not_excused_by_its_own_text(judge: Judge, other: list[str]) -> None:
+    """Beside others the text says that memory was short. Alone it is the submission's failure."""
+    call = "run(torch.empty_like(x), x) if x.shape == (64, 48) else exec('raise RuntimeError(\"out of memory\")')"
+    result = judge(OWN.replace("CALL", call), problem_text=DOUBLE, protocol=UNTIMED, shapes="strict")
+    assert (result.category, other) == (Category.SHAPE_SPECIFIC, ["waited for"]), result.message
 
 
 @pytest.mark.parametrize("alone", [True, False])
