@@ -109,7 +109,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Rankings": {
         "board": "The leaderboard of one problem version, case, device, precision and protocol.",
-        "rank": "The place on a board. The first result whose interval lies below that of the best of a rank begins the next.",
+        "rank": "The place on a board, shared by results up to the first whose interval lies below that of the rank's best.",
         "1=": "A shared rank.",
         "task": "A problem's newest version in one precision, with at least one result.",
         "fast_p": "The share of all tasks whose best speedup exceeds p.",
