@@ -1,4 +1,4 @@
-"""Measures how long one evaluation holds the GPU lock, by stage, the share of rounds with a few changed values, and its GPU memory.
+"""Measures how long one evaluation has the device exclusively, by stage, and its GPU memory.
 
     python -m benchmarks.hold [SUBMISSION …] [--case full] [--device cuda|cpu] [--repetitions 3] [--json FILE]
 
@@ -33,13 +33,11 @@ from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
-from evaluator.results.distributions import DISTRIBUTIONS
 from evaluator.sandbox import Zygote, best_level
 from evaluator.worker.nested import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
-FEW_CHANGES = [name for name, distribution in DISTRIBUTIONS.items() if distribution.few]
 LONGEST = 6
 """Stages in the table."""
 TIMEOUT_S = 30.0
@@ -54,22 +52,15 @@ class Held:
     calls: int
     """Timed calls of the submission; the baseline has as many."""
     stages_held_s: dict[str, float]
-    """Seconds that the device was held, by stage."""
+    """Seconds of exclusive use, by stage."""
     peak_bytes: int | None
     """None on the CPU."""
     answer_bytes: int
     """Bytes of the inputs and four outputs."""
-    rounds_s: tuple[tuple[str, float], ...]
-    """Distribution and seconds of each correctness round."""
 
     @property
     def held_s(self) -> float:
         return sum(self.stages_held_s.values())
-
-    @property
-    def few_changes_share(self) -> float:
-        """Share of the held time that the rounds with a few changed values take."""
-        return sum(seconds for distribution, seconds in self.rounds_s if distribution in FEW_CHANGES) / self.held_s
 
 
 class MemoryWatch(threading.Thread):
@@ -126,7 +117,6 @@ def measure(context: JudgeContext, path: Path, case: str) -> Held:
         dict(result.evidence.held_s),
         peak_bytes,
         _answer_bytes(load(problem_path).instance(case)),
-        tuple((one.distribution, one.seconds or 0.0) for one in result.evidence.rounds),
     )
 
 
@@ -151,7 +141,7 @@ def context_of(spec: str) -> Iterator[JudgeContext]:
 
 def table_of(held: Sequence[Held]) -> Table:
     """Medians of each submission's evaluations, with minimum and maximum of the sum."""
-    table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "few changes", "peak GiB", "of inputs + 4 outputs")
+    table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "peak GiB", "of inputs + 4 outputs")
     for name in dict.fromkeys(one.submission for one in held):
         these = [one for one in held if one.submission == name]
         sums = [one.held_s for one in these]
@@ -164,7 +154,6 @@ def table_of(held: Sequence[Held]) -> Table:
             f"{statistics.median(one.calls for one in these):.0f}",
             ", ".join(f"{stage} {stages[stage]:.2f}" for stage in longest),
             f"{statistics.median(sums):.2f} ({min(sums):.2f} – {max(sums):.2f})",
-            f"{statistics.median(one.few_changes_share for one in these):.1%}",
             f"{peak_bytes / 2**30:.1f}" if peak_bytes else "",
             f"{peak_bytes / these[0].answer_bytes:.2f}" if peak_bytes else "",
         )
@@ -173,7 +162,7 @@ def table_of(held: Sequence[Held]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and write the figures of each evaluation if requested."""
-    parser = argparse.ArgumentParser(description="Measures how long an evaluation holds the GPU, and its GPU memory.")
+    parser = argparse.ArgumentParser(description="Measures how long an evaluation has the device exclusively, and its GPU memory.")
     parser.add_argument("submissions", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--case", default="full")
     parser.add_argument("--device", default="cuda")

@@ -60,12 +60,12 @@ class PipelineRun:
 class Busy:
     """How well the devices were used in the judging phase.
 
-    The judging phase begins when the first evaluation gets a device, and ends when the last one releases it; both are computed from the
+    The judging phase begins when the first evaluation has a device exclusively, and ends with the last one; both are computed from the
     times stored with the evaluations.
     """
 
     held_s: float
-    """Time that devices were held, summed over all evaluations."""
+    """Time of exclusive use, summed over all evaluations."""
     phase_s: float
     devices: tuple[str, ...]
 

@@ -232,7 +232,6 @@ class Attempts:
                 session.begin()
                 return
             if rerun.step is Step.ROUNDS:
-                worker_set.lock.acquire()
                 session.evidence_builder.rounds = []
             worker = worker_set.fresh(replaces=not session.attempt.is_repeated)
             if rerun.step is Step.TIMING:

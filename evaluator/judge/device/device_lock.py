@@ -40,9 +40,9 @@ class DeviceLock:
         sharers: int = SHARERS,
         settle: Callable[[], object] = lambda: None,
     ) -> None:
-        """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called when
-        exclusive use begins and ends. sharers: judges that may share it; 1 if each has it exclusively.
-        settle: waits, before a release, until no thread of the judge computes there."""
+        """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called when exclusive use begins and
+        ends. sharers: judges that may share it; 1 if each has it exclusively. settle: waits, before a release, until no thread of the judge
+        computes there."""
         self._tell, self._sharers, self._settle, self._thread = tell, sharers, settle, threading.get_ident()
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         places, shares = [f"-next-{number}" for number in range(PLACES)], [f"-share-{number}" for number in range(sharers)]
@@ -208,7 +208,7 @@ class DeviceLock:
         try:
             yield
         finally:
-            if was_alone:
+            if was_held and was_alone:
                 self.acquire_alone()
             elif was_exclusive:
                 self.acquire_exclusive()

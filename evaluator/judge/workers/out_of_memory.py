@@ -10,9 +10,9 @@ from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.evidence import StarvingEvidence
 
 _SHORTAGE = re.compile(
-    r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:ALLOC_FAILED|NOT_INITIALIZED)"
+    r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:ALLOC|INITIALIZED)"
 )
-_OF_MACHINE = re.compile(r"[Cc]an(?:'t|not) allocate memory|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:ALLOC|INITIALIZED|INTERNAL|EXECUTION)")
+_OF_MACHINE = re.compile(r"[Cc]an(?:'t|not) allocate memory|CU(?:BLAS|DNN|FFT|SOLVER|SPARSE)_\w*(?:INTERNAL|EXECUTION)")
 _ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")
 _UNIT_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 

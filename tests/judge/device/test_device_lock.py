@@ -261,6 +261,10 @@ def test_who_is_alone_lets_others_in_during_a_build_and_waits_for_their_end() ->
         ends.start()
     assert lock.is_alone and lock.is_exclusive and not other.held
     ends.join()
+    lock.release()
+    with lock.yielded():
+        assert can_enter()
+    assert not lock.held, "what was not held is not held afterwards"
     lock.close()
 
 
