@@ -211,9 +211,9 @@ class Comparison:
     @property
     def category(self) -> Category:
         """Why it did not pass, after `locate`. A constant factor is a mistake in the formula, even if it is close to 1."""
-        if self._nonfinite_mismatch and not (self._is_gross and self._rules.rule is Rule.FINITE):
+        if self._nonfinite_mismatch and not (self.is_gross and self._rules.rule is Rule.FINITE):
             return Category.NAN_OR_INF
-        if self._is_gross or self._fit.factor is not None:
+        if self.is_gross or self._fit.factor is not None:
             return Category.WRONG_VALUES
         if is_exact(self._dtype) or not is_precision_loss(self._max_error, self._rms_error, self._reference_error, self._factor):
             return Category.WRONG_VALUES
@@ -224,6 +224,12 @@ class Comparison:
         if not self._by_row and not is_exact(self._dtype):
             self._sums = self._sums or Sums()
             self._sums.add(torch.view_as_real(oracle) if oracle.is_complex() else oracle)
+
+    def begun_again(self) -> "Comparison":
+        """A comparison of another answer with the same oracle, by the same rules."""
+        other = Comparison(self._name, self._shape[:-1] if self._dtype.is_complex else self._shape, self._dtype, self._rules, self._known)
+        other.weigh_as(self)
+        return other
 
     def weigh_as(self, other: "Comparison") -> None:
         """Use the scale of another comparison with the same oracle, which has been weighed."""
@@ -285,7 +291,7 @@ class Comparison:
         for start, candidate, reference, oracle, scale in self._chunks(piece):
             wrong = self._candidate_errors(candidate, reference, oracle, scale).flatten() > self.tolerance
             limit = self.tolerance * (oracle.abs() + scale)
-            if self._is_gross:
+            if self.is_gross:
                 wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > limits.GROSS_ERROR)
                 centre = self._centre(sums, oracle)
                 limit = torch.maximum(limit, limits.GROSS_ERROR * ((oracle - centre.mean).abs() + centre.spread))
@@ -312,7 +318,7 @@ class Comparison:
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
             self._beyond += int(wrong.sum())
-            if self._is_gross:
+            if self.is_gross:
                 wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > limits.GROSS_ERROR)
             self._wrong += int(wrong.sum())
             if filled is not None:
@@ -331,13 +337,14 @@ class Comparison:
                 self._worst = float(error[worst]), self._element(start, worst, candidate, oracle)
 
     @property
-    def _is_gross(self) -> bool:
+    def is_gross(self) -> bool:
+        """Whether only gross errors decide."""
         return self._rules.rule.is_gross and not is_exact(self._dtype)
 
     def _gross_sums(self, piece: OutputPiece) -> Sums:
         """The sums of the whole oracle, if errors are compared with its spread."""
         sums = self._sums or Sums()
-        if self._is_gross and not self._by_row and self._sums is None:
+        if self.is_gross and not self._by_row and self._sums is None:
             sums.add(self._parts(piece)[2])
         return sums
 

@@ -2,7 +2,8 @@
 or in floating point smaller and larger ones.
 
 Such elements are few: a value falls to the other side of a whole number, of an edge, or of an equal value. Where most floats are wrong,
-the answer is another function of its inputs. If a row has one index, all rows may have that of an equal value.
+the answer is another function of its inputs. Where only gross errors decide, as many wrong elements as the reference's with other roundings
+are no error. If a row has one index, all rows may have that of an equal value.
 """
 
 import logging
@@ -17,6 +18,7 @@ from evaluator.judge.correctness.compare import Comparison, Doubts
 from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
+from evaluator.worker.nested import tensors_of
 
 MOST = 1 << 22
 """Elements that may be in doubt however large the output is."""
@@ -49,12 +51,33 @@ def explained_by_rounding(
     in_doubt = {number: each for number, parts in doubts.items() if len((each := Doubts.joined(parts)).positions)}
     try:
         generator = torch.Generator(candidate[0].device).manual_seed(fresh_seed())
+        if all(comparisons[number].is_gross for number in in_doubt) and errs_likewise(oracle, arguments, comparisons, in_doubt):
+            return set(in_doubt)
         many = any(len(each.positions) > SAMPLE for each in in_doubt.values())
         asked = [sample_of(in_doubt, generator), in_doubt] if many else [in_doubt]
         return set(in_doubt) if all(_all_taken(oracle, arguments, candidate, some, generator) for some in asked) else set()
     except ReferenceFailedError as error:
         log.info("rounding could not be looked at: %s", error)
         return set()
+
+
+def errs_likewise(oracle: Oracle, arguments: Sequence[Any], comparisons: Sequence[Comparison], doubts: Mapping[int, Doubts]) -> bool:
+    """Whether the reference, in a run with other roundings, is wrong in about as many elements of each output in doubt. Inputs that were
+    changed may enlarge roundings: random signs let the state of a recurrence grow.
+
+    Raises ReferenceFailedError, torch.OutOfMemoryError.
+    """
+    outputs = otherwise_rounded(oracle, arguments, [tensor for _, tensor in tensors_of(oracle.expected(arguments))])
+    others = {number: comparisons[number].begun_again() for number in doubts}
+    for number, piece in oracle.pieces(arguments, outputs):
+        if number in others:
+            others[number].measure(piece)
+    wrong = dict.fromkeys(doubts, 0)
+    for number, piece in oracle.pieces(arguments, outputs):
+        if number in others:
+            found = others[number].doubts(piece, len(doubts[number].positions))
+            wrong[number] += len(doubts[number].positions if found is None else found.positions)
+    return all(len(each.positions) <= limits.REFERENCE_FACTOR * wrong[number] for number, each in doubts.items())
 
 
 def otherwise_rounded(oracle: Oracle, arguments: Sequence[Any], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
