@@ -208,6 +208,14 @@ def check(result: Result, category: Category, words: str) -> None:
     assert len(result.model_dump_json()) < 1 << 21
 
 
+def test_a_wrong_timed_answer_of_a_slow_worker_is_asked_for_again(light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes any worker slow: that must not change the verdict."""
+    monkeypatch.setattr(limits, "SLOW_CALL_S", 0.0)
+    monkeypatch.setattr(limits, "SLOW_FACTOR", 0.0)
+    result = light("# hostile: zeros at timed\nclass ModelNew: ...\n", PATIENCE_S)
+    check(result, Category.CACHED_OUTPUT, "the same inputs again")
+
+
 @pytest.mark.parametrize(("behaviour", "kind", "category", "words"), soon(LIGHT))
 def test_a_light_worker_that_breaks_the_protocol(
     light: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, behaviour: str, kind: str, category: Category, words: str

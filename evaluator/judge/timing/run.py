@@ -85,8 +85,7 @@ class TimingRun:
             if self._options.protocol.replays:
                 # The graph repeats the host's work of one call. So this may be the graph's fault, and not an error of normal calls.
                 raise self._unfit(f"a graph replay gives another output: {error}") from error
-            if not self._options.is_slow:
-                self._ask_again(error)
+            self._ask_again(error)
             raise
 
     def _unfit(self, why: str) -> Again:
