@@ -66,29 +66,35 @@ def test_the_references_own_answer_is_right(name: str) -> None:
 
 def steep(model: Any, x: torch.Tensor, w: torch.Tensor, factor: float = 1.0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """A function that enlarges roundings; with operands of its product in `dtype`."""
-    return (model.steepness * factor * (x.float().exp().to(dtype).float() @ w.float())).sin().bfloat16()
+    steepness: torch.Tensor = model.steepness * factor
+    return (steepness * (x.float().exp().to(dtype).float() @ w.float())).sin().bfloat16()
 
 
 @pytest.mark.parametrize("steepness", [8.0, 0.01])
 def test_changed_inputs_may_enlarge_roundings(monkeypatch: pytest.MonkeyPatch, steepness: float) -> None:
     """One run with other roundings shows that the reference has as many gross errors as an honest answer."""
-    runs = []
+    runs: list[int] = []
     possible = Oracle.possible
-    monkeypatch.setattr(Oracle, "possible", lambda *arguments: runs.append(1) or possible(*arguments))
+
+    def counted(*arguments: Any) -> Any:
+        runs.append(1)
+        return possible(*arguments)
+
+    monkeypatch.setattr(Oracle, "possible", counted)
     torch.manual_seed(0)
     model = Reference(steep, {"steepness": torch.tensor(steepness)})
-    inputs = [torch.randn(64, 128).bfloat16(), torch.randn(128, 64).div(16).bfloat16()]
+    x, w = torch.randn(64, 128).bfloat16(), torch.randn(128, 64).div(16).bfloat16()
     oracle = Oracle(model, rows_independent=False)
-    form = form_of(oracle.observe([each.clone() for each in inputs]))
+    form = form_of(oracle.observe([x.clone(), w.clone()]))
 
     def outcome(answer: torch.Tensor) -> Right | Wrong:
         case: Any = SimpleNamespace(rows_independent=False, problem=SimpleNamespace(declaration=SimpleNamespace(tolerance=1.0)))
         runs.clear()
-        return judge_values(case, oracle, inputs, [answer], form, rule=Rule.GROSS)
+        return judge_values(case, oracle, [x, w], [answer], form, rule=Rule.GROSS)
 
-    assert isinstance(outcome(steep(model, *inputs, dtype=torch.bfloat16)), Right)
+    assert isinstance(outcome(steep(model, x, w, dtype=torch.bfloat16)), Right)
     assert len(runs) == (steepness > 1.0)
-    assert isinstance(outcome(steep(model, *inputs, factor=1.1)), Wrong)
-    few_wrong = steep(model, *inputs)
+    assert isinstance(outcome(steep(model, x, w, factor=1.1)), Wrong)
+    few_wrong = steep(model, x, w)
     few_wrong[0, :2] += few_wrong.float().std() * (steepness < 1.0)
     assert isinstance(outcome(few_wrong), Wrong if steepness < 1.0 else Right)
