@@ -63,10 +63,12 @@ def explained_by_rounding(
 
 def errs_likewise(oracle: Oracle, arguments: Sequence[Any], comparisons: Sequence[Comparison], doubts: Mapping[int, Doubts]) -> bool:
     """Whether the reference, in a run with other roundings, is wrong in about as many elements of each output in doubt. Inputs that were
-    changed may enlarge roundings: random signs let the state of a recurrence grow.
+    changed may enlarge roundings: random signs let the state of a recurrence grow. NaN and infinities are no roundings.
 
     Raises ReferenceFailedError, torch.OutOfMemoryError.
     """
+    if not all(bool(each.values.isfinite().all()) for each in doubts.values()):
+        return False
     outputs = otherwise_rounded(oracle, arguments, [tensor for _, tensor in tensors_of(oracle.expected(arguments))])
     others = {number: comparisons[number].begun_again() for number in doubts}
     for number, piece in oracle.pieces(arguments, outputs):

@@ -98,3 +98,5 @@ def test_changed_inputs_may_enlarge_roundings(monkeypatch: pytest.MonkeyPatch, s
     few_wrong = steep(model, x, w)
     few_wrong[0, :2] += few_wrong.float().std() * (steepness < 1.0)
     assert isinstance(outcome(few_wrong), Wrong if steepness < 1.0 else Right)
+    few_wrong[0, 0] = torch.nan
+    assert isinstance(outcome(few_wrong), Wrong)
