@@ -9,9 +9,8 @@ from evaluator.sandbox import Limits, Program, SandboxUnavailable, Zygote
 LIMITS = Limits(memory_bytes=16 << 30, output_bytes=MAX_OUTPUT_BYTES)
 """Limits of one compiler. CUTLASS-sized templates take nvcc up to 8 GiB."""
 _KILL_GRACE_S = 10.0
-_IN_FOLDER = 'umask 022 && cd "$0" && exec nice "$@"'
-"""Every program may run as another user, and the linker must read the compilers' files. Its low priority leaves the cores to the judges:
-a timing whose judge waits for a core is disturbed."""
+_IN_FOLDER = 'umask 022 && cd "$0" && exec "$@"'
+"""Every program may run as another user, and the linker must read the compilers' files."""
 
 
 class ConfinedRunner(Runner):
