@@ -69,7 +69,7 @@ def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
         return Verdict(Category.NONDETERMINISTIC, f"{message}; kernels ran on side streams: join them before forward() returns")
     if wrong.repeats:
         return Verdict(Category.CACHED_OUTPUT, message)
-    if all(wrong.in_blocks) and not any(wrong.alone):
+    if len(wrong.alone) > 1 and all(wrong.in_blocks) and not any(wrong.alone):
         return Verdict(Category.TIMING_TAMPERING, f"{message}: it answers otherwise when it is timed")
     return Verdict(Category.NONDETERMINISTIC, message)
 

@@ -1,6 +1,7 @@
 """Decides on a wrong output of a timed call by asking again: a mistake, a race, the output of an earlier call (`cached_output`), or another
 answer because the call is timed."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
     """The error's evidence, completed by what the candidate returns for the same inputs.
 
     Each call comes after one with other inputs at the same addresses: of these, few values differ where the problem allows that. Free
-    memory is filled before, as in the rounds: an output that is written late can't be there already.
+    memory is filled before, as in the rounds: an output that is written late can't be there already. A slow candidate is asked less often.
     Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError, Again.
     """
     candidate, draw = interleaver.candidate, error.draw
@@ -46,8 +47,11 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
         return False, False
 
     with interleaver.unsampled(candidate):
-        in_blocks, repeated = zip(*(ask(interleaver.blocks_with) for _ in range(limits.ASKED_AGAIN)), strict=True)
-        alone, _ = zip(*(ask(interleaver.calls_alone) for _ in range(limits.ASKED_AGAIN)), strict=True)
+        found: list[tuple[bool, bool, bool]] = []
+        until = time.monotonic() + candidate.deadline_s
+        while len(found) < (limits.ASKED_AGAIN if time.monotonic() < until else 1):
+            found.append((*ask(interleaver.blocks_with), ask(interleaver.calls_alone)[0]))
+        in_blocks, repeated, alone = zip(*found, strict=True)
         poison(candidate.worker, spot_check.outputs, candidate.deadline_s, None)
     return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
 

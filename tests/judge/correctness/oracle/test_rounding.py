@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge import limits
 from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.correctness.outcome import Right, Wrong
@@ -81,6 +82,7 @@ def test_changed_inputs_may_enlarge_roundings(monkeypatch: pytest.MonkeyPatch, s
         return possible(*arguments)
 
     monkeypatch.setattr(Oracle, "possible", counted)
+    monkeypatch.setattr(limits, "MOST_OPERATORS", 1)  # so that few runs are possible
     torch.manual_seed(0)
     model = Reference(steep, {"steepness": torch.tensor(steepness)})
     x, w = torch.randn(64, 128).bfloat16(), torch.randn(128, 64).div(16).bfloat16()
@@ -100,3 +102,15 @@ def test_changed_inputs_may_enlarge_roundings(monkeypatch: pytest.MonkeyPatch, s
     assert isinstance(outcome(few_wrong), Wrong if steepness < 1.0 else Right)
     few_wrong[0, 0] = torch.nan
     assert isinstance(outcome(few_wrong), Wrong)
+
+
+def test_flipped_roundings_pay_for_no_garbage() -> None:
+    torch.manual_seed(0)
+    model = Reference(lambda _, x, w: (x @ w).to(torch.float8_e4m3fn), {})
+    x, w = torch.randn(128, 256).bfloat16(), torch.randn(256, 128).div(16).bfloat16()
+    oracle = Oracle(model, rows_independent=False)
+    form = form_of(oracle.observe([x.clone(), w.clone()]))
+    answer = (x @ w).float()
+    answer[-8:] = torch.tensor([448.0, 0.0]).repeat(64)
+    case: Any = SimpleNamespace(rows_independent=False, problem=SimpleNamespace(declaration=SimpleNamespace(tolerance=1.0)))
+    assert isinstance(judge_values(case, oracle, [x, w], [answer.to(torch.float8_e4m3fn)], form, rule=Rule.GROSS), Wrong)
