@@ -46,12 +46,16 @@ def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: Spo
             return True, _repeats(oracle, before, after, other.arguments, draw.arguments)
         return False, False
 
+    def ask_often(calls: Callable[..., Iterator[Answer]]) -> Iterator[tuple[bool, bool]]:
+        yield ask(calls)
+        for _ in range(limits.ASKED_AGAIN - 1):
+            if time.monotonic() < until:
+                yield ask(calls)
+
+    until = time.monotonic() + candidate.deadline_s
     with interleaver.unsampled(candidate):
-        found: list[tuple[bool, bool, bool]] = []
-        until = time.monotonic() + candidate.deadline_s
-        while len(found) < (limits.ASKED_AGAIN if time.monotonic() < until else 1):
-            found.append((*ask(interleaver.blocks_with), ask(interleaver.calls_alone)[0]))
-        in_blocks, repeated, alone = zip(*found, strict=True)
+        in_blocks, repeated = zip(*ask_often(interleaver.blocks_with), strict=True)
+        alone, _ = zip(*ask_often(interleaver.calls_alone), strict=True)
         poison(candidate.worker, spot_check.outputs, candidate.deadline_s, None)
     return error.evidence.model_copy(update={"in_blocks": in_blocks, "alone": alone, "repeats": all(repeated)})
 
