@@ -270,7 +270,7 @@ def test_a_timing_on_a_cpu_with_slow_requests_is_repeated_once(repeating: Judge,
 
 
 @pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not count how long a thread waits for a core")
-@pytest.mark.slow(10)
+@pytest.mark.quiet  # what the scheduler gives the judge; test_gpu_monitor and the diagnosis test the parts
 def test_a_crowded_cpu_is_marked(repeating: Judge, context: JudgeContext) -> None:
     spin = f"import os\nos.sched_setaffinity(0, {JUDGES})\nprint(flush=True)\nwhile True: pass"
     crowd = [subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE) for _ in range(4)]

@@ -35,11 +35,6 @@ class Effort:
     """Minimum blocks of several calls for a confidence interval."""
     settling_s: float
     """Time limit for further reveals in the end: an output that is late by chance must not count as deferred."""
-    singles: Repeats
-    """Single calls behind the gate."""
-    bursts: Repeats
-    hot_bursts: Repeats
-    """Bursts without flushes."""
     kernels: Repeats
     """Calls in which each kernel is timed, for the record."""
     alone: Repeats
@@ -51,9 +46,6 @@ FULL = Effort(
     enough_s=1.0,
     least_blocks=15,
     settling_s=0.5,
-    singles=Repeats(15, 3, 0.2),
-    bursts=Repeats(15, 5, 0.3),
-    hot_bursts=Repeats(7, 3, 0.1),
     kernels=Repeats(3, 1, 0.3),
     alone=Repeats(16, 2, 0.2),
 )
@@ -62,11 +54,7 @@ BRIEF = Effort(
     enough_s=0.15,
     least_blocks=8,
     settling_s=0.05,
-    singles=FULL.singles,
-    bursts=FULL.bursts,
-    hot_bursts=FULL.hot_bursts,
     kernels=Repeats(0, 0, 0.0),
     alone=Repeats(4, 2, 0.2),
 )
-"""For one of several workloads: the earlier ones have warmed the device. With fewer bursts, every second evaluation of short kernels was
-contested, and timed again."""
+"""For one of several workloads: the earlier ones have warmed the device."""

@@ -146,10 +146,14 @@ def _single_slack_ms(sides: Sides, _: float) -> float:
     return single_slack_ms(sides.candidate.median_ms, gated=sides.gated)
 
 
-def _burst_slack_ms(sides: Sides, _: float) -> float:
-    claim_ms = sides.candidate.median_ms
-    most_ms = min(limits.BURST_SLACK_MS / max(sides.in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms)
+def burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
+    """Slack of this claim against the judge's clock over bursts of so many calls."""
+    most_ms = min(limits.BURST_SLACK_MS / max(in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms)
     return max(most_ms, limits.SLACK_SHARE * claim_ms)
+
+
+def _burst_slack_ms(sides: Sides, _: float) -> float:
+    return burst_slack_ms(sides.candidate.median_ms, sides.in_a_row)
 
 
 def _talk_slack_ms(sides: Sides, _: float) -> float:

@@ -10,8 +10,9 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,14 +22,16 @@ from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.cross_check import least, single_slack_ms
-from evaluator.judge.timing.effort import FULL, Effort
+from evaluator.judge.timing.checks.cross_check import Of, burst_slack_ms, least, second_least, single_slack_ms
+from evaluator.judge.timing.effort import FULL, Effort, Repeats
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
+ROWS = Repeats(40, 5, 0.4)
+"""How often each kind of row, a single call or a burst, is timed. Less often, if the judge's clock confirms the claims before."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
 
@@ -66,6 +69,18 @@ class Supplies:
     """Memory for outputs."""
     areas: int | None
     """Number of calls in a row that can each have a flush; None if calls are not flushed."""
+
+
+class _Kind(NamedTuple):
+    """A kind of row: calls in a row that the judge's clock times together."""
+
+    samples: str
+    """The field of Samples with its times."""
+    length: int
+    of: Of
+    slack_ms: Callable[[float], float]
+    """How much longer than the claim they may take."""
+    flushed: bool = True
 
 
 class GatedCalls:
@@ -109,13 +124,10 @@ class GatedCalls:
         A single call's output may be wrong behind the gate, because a stream did not wait there. If streams wait for each other, a call may
         be late, because the device switches between processes. In both cases, all is repeated without the gate.
         """
-        event_ms = timed.samples.event_ms
-        if event_ms:
-            self.places = self.places[: max(1, int(limits.BURST_MS / statistics.median(event_ms)))]
+        self.places = self.places[: max(1, int(limits.BURST_MS / max(_claim_ms(timed), limits.LEAST_MS)))]
         if timed.is_gated:
             try:
-                self._run_singles(timed, check)
-                timed.held = not self._is_late(timed)
+                timed.held = self._run_singles(timed, check)
             except wrong:
                 log.debug("an output was wrong behind the gate")
                 timed.held = False
@@ -136,7 +148,7 @@ class GatedCalls:
         Each launch takes a while, so the claims of a burst that exceeds the queue add up to at least QUEUE_MS. If they don't, something
         else keeps the worker from reporting that all is queued.
         """
-        claim_ms = statistics.median(timed.samples.event_ms) if timed.samples.event_ms else 0.0
+        claim_ms = _claim_ms(timed)
         while len(self.places) > 1:
             self._run_row(timed, check, self.places)
             if timed.is_gated or len(self.places) * claim_ms < limits.QUEUE_MS:
@@ -158,16 +170,27 @@ class GatedCalls:
         finally:
             timed.waits, timed.deadline_s = waits, deadline_s  # as for the calls that count
 
-    def _is_late(self, timed: TimedWorker) -> bool:
-        """Whether calls waited for the device, or seem longer than their claims because of the worker's own overhead.
+    def _confirmed(self, timed: TimedWorker, kind: _Kind, take: Callable[[], None]) -> bool:
+        """Time rows until the judge's clock confirms the claims, or there are enough. Returns whether it does.
 
-        This decides only how the time is measured.
+        Other programs, and pauses of the device, lengthen some rows and shorten none: so an honest claim is confirmed sooner or later. The
+        overhead is here that of the candidate's own requests without calls. It decides only how the time is measured.
         """
-        if timed.waits or not timed.samples.single_ms:
-            return True
-        idle_ms = [self._idle(timed, [self._supplies.draw().arguments]) for _ in range(self._effort.singles.least)]
-        claim_ms = statistics.median(timed.samples.event_ms)
-        return least(timed.samples.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
+        repeats = Repeats(1, 1, 0.0) if self._is_slow else ROWS
+        idle_ms: list[float] = []
+        for number in repeats.turns():
+            take()
+            if number + 1 >= repeats.least and self._holds(timed, kind, idle_ms, repeats.least):
+                return True
+        return False
+
+    def _holds(self, timed: TimedWorker, kind: _Kind, idle_ms: list[float], least_idle: int) -> bool:
+        """Time requests without calls, and add them to `idle_ms`. Returns whether the rows take no longer than the claims."""
+        samples_ms: list[float] = getattr(timed.samples, kind.samples)
+        arguments = [self._supplies.draw().arguments for _ in self.places[: kind.length]]
+        idle_ms += [self._idle(timed, arguments, flushed=kind.flushed) for _ in range(1 if idle_ms else least_idle)]
+        claim_ms = _claim_ms(timed)
+        return bool(samples_ms) and kind.of(samples_ms) - kind.of(idle_ms) - claim_ms <= kind.slack_ms(claim_ms)
 
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
@@ -196,34 +219,44 @@ class GatedCalls:
         given = list(zip(self._chosen(len(arguments)), arguments, strict=True))
         return timed.burst(given, self._views(timed, self.places[: len(arguments)]), calls=False, flushed=flushed)
 
-    def _run_singles(self, timed: TimedWorker, check: Check) -> None:
+    def _run_singles(self, timed: TimedWorker, check: Check) -> bool:
+        """Time single calls. Returns whether they were held, and the judge's clock confirms the claims."""
         self._run_recorded(timed, check, self.places[:1])
-        for _ in islice(self._effort.singles.turns(), 1 if self._is_slow else None):
+        samples = timed.samples
+
+        def take() -> None:
             took_ms, late_ms = self._run_row(timed, check, self.places[:1])
             if timed.is_flushed():
-                timed.samples.single_ms.append(took_ms)
-                timed.samples.landed_ms.append(took_ms + late_ms)
+                samples.single_ms.append(took_ms)
+                samples.landed_ms.append(took_ms + late_ms)
+
+        slack_ms = partial(single_slack_ms, gated=timed.is_gated)
+        return self._confirmed(timed, _Kind("single_ms", 1, least, slack_ms), take) and not timed.waits
 
     def _run_bursts(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts. Do nothing if memory or time suffices for one call only."""
-        if len(self.places) == 1:
-            return
-        self._run_recorded(timed, check, self.places)
-        for _ in self._effort.bursts.turns():
-            took_ms, late_ms = self._run_row(timed, check, self.places)
-            if timed.is_flushed():
-                timed.samples.burst_ms.append(took_ms + late_ms / len(self.places))
+        if len(self.places) > 1:
+            self._run_recorded(timed, check, self.places)
+            self._run_rows(timed, check, "burst_ms", flushed=True)
 
     def _run_hot(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts without flushes: a side stream of the submission could work unseen during a flush.
 
         Calls take no longer without flushes, so the claims also hold here.
         """
-        if len(self.places) == 1 or timed.flush is None:
-            return
-        for _ in self._effort.hot_bursts.turns():
-            took_ms, late_ms = self._run_row(timed, check, self.places, flushed=False)
-            timed.samples.hot_ms.append(took_ms + late_ms / len(self.places))
+        if len(self.places) > 1 and timed.flush is not None:
+            self._run_rows(timed, check, "hot_ms", flushed=False)
+
+    def _run_rows(self, timed: TimedWorker, check: Check, samples: str, *, flushed: bool) -> None:
+        length = len(self.places)
+
+        def take() -> None:
+            took_ms, late_ms = self._run_row(timed, check, self.places, flushed=flushed)
+            if not flushed or timed.is_flushed():
+                getattr(timed.samples, samples).append(took_ms + late_ms / length)
+
+        slack_ms = partial(burst_slack_ms, in_a_row=length)
+        self._confirmed(timed, _Kind(samples, length, second_least, slack_ms, flushed), take)
 
     def _run_recorded(self, timed: TimedWorker, check: Check, places: Places) -> None:
         """Make calls that are no samples: the worker saw the inputs of the first replay when it recorded the graph."""
@@ -273,6 +306,11 @@ class GatedCalls:
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]
+
+
+def _claim_ms(timed: TimedWorker) -> float:
+    """The claimed time of a call; 0 without claims."""
+    return statistics.median(timed.samples.event_ms) if timed.samples.event_ms else 0.0
 
 
 def _plain(given: Sequence[tuple[InputSet, Draw]]) -> Given:

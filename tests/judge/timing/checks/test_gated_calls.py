@@ -13,8 +13,7 @@ from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies, Taken
-from evaluator.judge.timing.effort import FULL
+from evaluator.judge.timing.checks.gated_calls import ROWS, GatedCalls, Supplies, Taken
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
@@ -149,8 +148,8 @@ def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         samples, alone = timed.samples, alone_of(timed)
-        assert FULL.singles.least <= len(samples.single_ms) == len(samples.landed_ms) <= FULL.singles.most
-        assert FULL.bursts.least <= len(samples.burst_ms) <= FULL.bursts.most
+        assert ROWS.least <= len(samples.single_ms) == len(samples.landed_ms) <= ROWS.most
+        assert ROWS.least <= len(samples.burst_ms) <= ROWS.most
         assert samples.unflushed_bursts == 0
         assert all(landed_ms > single_ms for landed_ms, single_ms in zip(samples.landed_ms, samples.single_ms, strict=True))
         bursts.run_idle(alone, timed)
@@ -172,7 +171,7 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(monkeyp
             area.fill_(7)
         bursts._run_hot(timed, note)
         hot_ms, alone = timed.samples.hot_ms, alone_of(timed)
-        assert FULL.hot_bursts.least <= len(hot_ms) <= FULL.hot_bursts.most and min(hot_ms) > 0
+        assert ROWS.least <= len(hot_ms) <= ROWS.most and min(hot_ms) > 0
         assert len(compared) == len(hot_ms) * len(bursts.places)
         assert areas and all(bool((area == 7).all()) for area in areas) and timed.samples.unflushed_bursts == 0
         bursts.run_idle(alone, timed)
@@ -252,7 +251,7 @@ def held(timed: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int, held_up
 
     monkeypatch.setattr(timed, "gate", object())
     monkeypatch.setattr(timed, "_ask_behind", ask)
-    monkeypatch.setattr(GatedCalls, "_is_late", lambda _, timed: timed.waits)
+    monkeypatch.setattr(GatedCalls, "_holds", lambda *_: True)
     yield
 
 
@@ -290,12 +289,23 @@ def test_whether_forward_waits_is_told_by_a_call(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
-    held_up = [False] * FULL.singles.most + [True] * times
+    held_up = [False] * ROWS.least + [True] * times
     with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
-        monkeypatch.setattr(FULL, "singles", FULL.singles._replace(seconds=60.0))
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
         assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated
+
+
+@pytest.mark.parametrize(("late_ms", "rows"), [(0.0, ROWS.least), (0.2, ROWS.most)], ids=["as claimed", "longer than claimed"])
+def test_rows_are_timed_until_the_clock_confirms_the_claims(monkeypatch: pytest.MonkeyPatch, late_ms: float, rows: int) -> None:
+    """Requests take no time here, except those with calls."""
+    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.ROWS", ROWS._replace(seconds=60.0))
+    with scripted_bursts(monkeypatch) as (bursts, timed):
+        monkeypatch.setattr(timed, "burst", lambda *_, calls=True, **__: late_ms if calls else 0.0)
+        monkeypatch.setattr(bursts, "_landing", lambda *_: lambda: ({}, 0.0))
+        bursts.run(timed, check, WrongError)
+        assert (len(timed.samples.single_ms), len(timed.samples.burst_ms)) == (ROWS.least, rows), "0.2 ms is within a single call's slack"
+        assert timed.samples.unflushed_bursts == 0
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
@@ -303,7 +313,7 @@ def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeyp
     with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
-        assert FULL.singles.least + FULL.bursts.least <= timed.samples.unflushed_bursts <= FULL.singles.most + FULL.bursts.most
+        assert 2 * ROWS.least <= timed.samples.unflushed_bursts <= 2 * ROWS.most
 
 
 @pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])
