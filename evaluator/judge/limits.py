@@ -109,7 +109,7 @@ TALK_SLACK_MS = _limit(
     0.3, "ms", "Slack of whole requests, which include messages, and of times until the judge has its own copy of the output."
 )
 BURST_SLACK_MS = _limit(
-    0.1, "ms a burst", "Slack of a burst: the second smallest of many bursts differs this much between two workers.", "measured"
+    0.1, "ms a burst", "Slack of a burst: the second smallest time of several differs this much between two workers.", "measured"
 )
 BURST_SLACK_SHARE = _limit(0.5, "of the claim", "Maximum slack of a burst, so that a short call can't hide more.")
 LAUNCH_GAP_MS = _limit(0.002, "ms", "Maximum gap between kernels in a burst. It replaces the time of events.")

@@ -298,7 +298,7 @@ class TimedWorker:
         answer = self.worker.request("burst", self.deadline_s, spin_s=patience_s, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = queued - asked >= patience_s
-        if not self.waits:
+        if not self.waits and fields["calls"]:
             self.queued_s = (queued - asked) / len(given)
         return took_ms, answer
 

@@ -2,10 +2,12 @@
 
 Single calls are nvbench's cold measurement. Bursts, several calls back to back, are its batch or hot measurement, and time small kernels
 more precisely. Each call has its own inputs, flush and place for its output. The baseline alone does the same without the calls, to measure
-the overhead. The judge compares all outputs of single calls, and some of each burst, as they are when the worker says that it is done.
+the overhead. The candidate's own requests without calls only decide how many rows are timed. The judge compares all outputs of single
+calls, and some of each burst, as they are when the worker says that it is done.
 """
 
 import logging
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.checks.cross_check import Of, burst_slack_ms, least, second_least, single_slack_ms
 from evaluator.judge.timing.effort import FULL, Effort, Repeats
+from evaluator.judge.timing.stopping import EVENTS_MS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
@@ -79,7 +82,11 @@ class _Kind(NamedTuple):
     length: int
     of: Of
     slack_ms: Callable[[float], float]
-    """How much longer than the claim they may take."""
+    """How much longer than the claim a call may take."""
+    gap_ms: float = math.inf
+    """How much of the time of events a call contains."""
+    landings: float = 0.0
+    """How much of the time to copy outputs to the judge a call contains, as a share of a row's."""
     flushed: bool = True
 
 
@@ -171,26 +178,44 @@ class GatedCalls:
             timed.waits, timed.deadline_s = waits, deadline_s  # as for the calls that count
 
     def _confirmed(self, timed: TimedWorker, kind: _Kind, take: Callable[[], None]) -> bool:
-        """Time rows until the judge's clock confirms the claims, or there are enough. Returns whether it does.
+        """Time rows until the judge's clock confirms the claims, there are enough, or the gate is lost. Returns whether it confirms them.
 
-        Other programs, and pauses of the device, lengthen some rows and shorten none: so an honest claim is confirmed sooner or later. The
-        overhead is here that of the candidate's own requests without calls. It decides only how the time is measured.
+        Other programs, and pauses of the device, lengthen some rows and shorten none, so more rows find an honest claim true. What is
+        charged is compared with the baseline alone, later.
         """
-        repeats = Repeats(1, 1, 0.0) if self._is_slow else ROWS
+        repeats, was_gated = Repeats(1, 1, 0.0) if self._is_slow else ROWS, timed.is_gated
         idle_ms: list[float] = []
         for number in repeats.turns():
             take()
-            if number + 1 >= repeats.least and self._holds(timed, kind, idle_ms, repeats.least):
-                return True
+            if was_gated and not timed.is_gated:
+                return False
+            if (number + 1) % repeats.least == 0:
+                idle_ms += self._idle_rows(timed, kind, repeats.least)
+                if self._holds(timed, kind, idle_ms):
+                    return True
         return False
 
-    def _holds(self, timed: TimedWorker, kind: _Kind, idle_ms: list[float], least_idle: int) -> bool:
-        """Time requests without calls, and add them to `idle_ms`. Returns whether the rows take no longer than the claims."""
-        samples_ms: list[float] = getattr(timed.samples, kind.samples)
+    def _idle_rows(self, timed: TimedWorker, kind: _Kind, count: int) -> list[float]:
+        """Times of the candidate's requests without calls. One that is held up says nothing of forward(), and is dropped."""
         arguments = [self._supplies.draw().arguments for _ in self.places[: kind.length]]
-        idle_ms += [self._idle(timed, arguments, flushed=kind.flushed) for _ in range(1 if idle_ms else least_idle)]
-        claim_ms = _claim_ms(timed)
-        return bool(samples_ms) and kind.of(samples_ms) - kind.of(idle_ms) - claim_ms <= kind.slack_ms(claim_ms)
+        times_ms = []
+        for _ in range(count):
+            waits = timed.waits
+            took_ms, late_ms = self._idle_row(timed, timed, arguments, flushed=kind.flushed)
+            if timed.waits == waits:
+                times_ms.append(took_ms + kind.landings * late_ms)
+            timed.waits = waits
+        return times_ms
+
+    @staticmethod
+    def _holds(timed: TimedWorker, kind: _Kind, idle_ms: Sequence[float]) -> bool:
+        """Whether rows take no longer than those without calls, and the claims."""
+        samples_ms: list[float] = getattr(timed.samples, kind.samples)
+        if not samples_ms or not idle_ms or not timed.samples.event_ms:
+            return False
+        claim_ms = statistics.median(timed.samples_ms(EVENTS_MS))
+        events_ms = min(statistics.median(timed.samples.event_ms) - claim_ms, kind.gap_ms)
+        return kind.of(samples_ms) - kind.of(idle_ms) - claim_ms - events_ms <= kind.slack_ms(claim_ms)
 
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
@@ -255,8 +280,10 @@ class GatedCalls:
             if not flushed or timed.is_flushed():
                 getattr(timed.samples, samples).append(took_ms + late_ms / length)
 
-        slack_ms = partial(burst_slack_ms, in_a_row=length)
-        self._confirmed(timed, _Kind(samples, length, second_least, slack_ms, flushed), take)
+        def slack_ms(claim_ms: float) -> float:
+            return burst_slack_ms(claim_ms, length) - limits.BURST_SLACK_MS / length / 2  # the baseline alone may be quicker
+
+        self._confirmed(timed, _Kind(samples, length, second_least, slack_ms, limits.LAUNCH_GAP_MS, 1 / length, flushed), take)
 
     def _run_recorded(self, timed: TimedWorker, check: Check, places: Places) -> None:
         """Make calls that are no samples: the worker saw the inputs of the first replay when it recorded the graph."""

@@ -13,8 +13,11 @@ from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.output_structure import ClaimedTensor
+from evaluator.judge.timing.checks.cross_check import burst_slack_ms
 from evaluator.judge.timing.checks.gated_calls import ROWS, GatedCalls, Supplies, Taken
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.gpu.launch_lead import LaunchLead
+from evaluator.judge.timing.stopping import EVENTS_MS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
@@ -289,23 +292,35 @@ def test_whether_forward_waits_is_told_by_a_call(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
-    held_up = [False] * ROWS.least + [True] * times
+    held_up = [False] * ROWS.least * 2 + [True] * times
     with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
         assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated
 
 
-@pytest.mark.parametrize(("late_ms", "rows"), [(0.0, ROWS.least), (0.2, ROWS.most)], ids=["as claimed", "longer than claimed"])
-def test_rows_are_timed_until_the_clock_confirms_the_claims(monkeypatch: pytest.MonkeyPatch, late_ms: float, rows: int) -> None:
-    """Requests take no time here, except those with calls."""
-    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.ROWS", ROWS._replace(seconds=60.0))
-    with scripted_bursts(monkeypatch) as (bursts, timed):
-        monkeypatch.setattr(timed, "burst", lambda *_, calls=True, **__: late_ms if calls else 0.0)
-        monkeypatch.setattr(bursts, "_landing", lambda *_: lambda: ({}, 0.0))
+def test_a_request_without_calls_that_is_held_up_says_nothing_of_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, [False] * ROWS.least + [True]):
         bursts.run(timed, check, WrongError)
-        assert (len(timed.samples.single_ms), len(timed.samples.burst_ms)) == (ROWS.least, rows), "0.2 ms is within a single call's slack"
-        assert timed.samples.unflushed_bursts == 0
+        assert timed.is_gated and len(timed.samples.single_ms) == ROWS.least
+
+
+CLAIM_MS, BURST_OF = 0.08, 3
+ALLOWED_MS = CLAIM_MS + limits.LAUNCH_GAP_MS + burst_slack_ms(CLAIM_MS, BURST_OF) - limits.BURST_SLACK_MS / BURST_OF / 2
+
+
+@pytest.mark.parametrize(
+    ("call_ms", "rows"), [(ALLOWED_MS - 1e-4, ROWS.least), (ALLOWED_MS + 1e-4, ROWS.most)], ids=["as claimed", "longer than claimed"]
+)
+def test_rows_are_timed_until_the_clock_confirms_the_claims(monkeypatch: pytest.MonkeyPatch, call_ms: float, rows: int) -> None:
+    """Requests with and without calls take 1 ms here, and copying their outputs 0.5 ms."""
+    monkeypatch.setattr("evaluator.judge.timing.checks.gated_calls.ROWS", ROWS._replace(seconds=60.0))
+    with scripted_bursts(monkeypatch, BURST_OF) as (bursts, timed):
+        timed.samples.event_ms, timed.launch_lead = [CLAIM_MS + EVENTS_MS], LaunchLead(1, 0.1)
+        monkeypatch.setattr(timed, "burst", lambda *_, calls=True, **__: 1.0 + (call_ms if calls else 0.0))
+        monkeypatch.setattr(bursts, "_landing", lambda *_: lambda: ({}, 0.5))
+        bursts.run(timed, check, WrongError)
+        assert (len(timed.samples.single_ms), len(timed.samples.burst_ms)) == (ROWS.least, rows), "a single call has more slack"
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
