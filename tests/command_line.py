@@ -181,7 +181,7 @@ class Bench:
 
     def variables(self, more: dict[str, str]) -> dict[str, str]:
         """Environment variables of a run, beside the tests' own."""
-        return {"ASSAY_CACHE": str(self.root / "cache"), "COLUMNS": "200", **self.environment, **more}
+        return {"COLUMNS": "200", **self.environment, **more}
 
     def run_apart(self, *arguments: str | Path, **variables: str) -> Finished:
         """Run to the end, in a process of its own, as a user does."""

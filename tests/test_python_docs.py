@@ -16,7 +16,6 @@ def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.M
     for folder in ("submissions", "reference"):
         (tmp_path / folder).symlink_to(PROJECT / folder)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
     blocks = code_blocks(document("python.md"), "python")
     assert len(blocks) == 5
     names: dict[str, Any] = {}

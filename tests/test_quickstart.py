@@ -66,7 +66,6 @@ def test_every_command_works(tmp_path: Path) -> None:
     executable(tmp_path / "bin/llm", f"cat {tmp_path}/answer.md #")
     environment = {
         **os.environ,
-        "ASSAY_CACHE": str(tmp_path / "cache"),
         "COLUMNS": "200",
         "CUDA_VISIBLE_DEVICES": "",
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",

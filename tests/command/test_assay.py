@@ -54,7 +54,7 @@ class Installed:
     @property
     def environment(self) -> dict[str, str]:
         search = os.pathsep.join([str(PROJECT), str(PROJECT / "client"), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return {**os.environ, "PYTHONPATH": search, "COLUMNS": "80", "ASSAY_CACHE": str(self.folder / "cache")}
+        return {**os.environ, "PYTHONPATH": search, "COLUMNS": "80"}
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -49,7 +49,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 @pytest.fixture(autouse=True)
 def _there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.root)
-    monkeypatch.setenv("ASSAY_CACHE", str(bench.root / "cache"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,10 +59,8 @@ def _servers() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def judging(bench: Bench) -> Iterator[Judge]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_CACHE", str(bench.root / "cache"))
-        with Judge(reference=bench.root / "problems", device="cpu", jobs=2) as made:
-            yield made
+    with Judge(reference=bench.root / "problems", device="cpu", jobs=2) as made:
+        yield made
 
 
 def comparable(record: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def bench(tmp_path: Path) -> Bench:
 def start(bench: Bench, script: str) -> "subprocess.Popen[str]":
     """The script in a process group of its own, in the bench's folder."""
     path = bench.write("script.py", script)
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "ASSAY_CACHE": str(bench.root / "cache")}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     return subprocess.Popen(
         [sys.executable, path],
         cwd=bench.root,

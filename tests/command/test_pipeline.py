@@ -108,7 +108,7 @@ def test_the_command_line_never_imports_pytorch_and_takes_a_file_name_that_is_no
     program = "import sys, pipeline; code = pipeline.main(sys.argv[1:]); print(code, 'torch' in sys.modules)"
     more = ("--json", "records", "--dtype", "fp16", "--strict-shapes", "--strict-inputs", "--protocol", "cpu")
     command = [sys.executable, "-c", program, *bench.command("double", *more)[2:]]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "ASSAY_CACHE": str(bench.root / "cache"), "PYTHONIOENCODING": "ascii"}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, cwd=bench.root, env=environment, check=True, capture_output=True, text=True, timeout=RUN_S)
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
     records = [json.loads(line) for line in (bench.root / "records").read_text().splitlines()]

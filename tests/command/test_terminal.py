@@ -31,7 +31,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def judging(bench: Bench, columns: int, *words: str, stdout: int | None = None) -> Terminal:
     command = bench.command("double", "--jobs", "1", *words)
-    return Terminal(command, columns, bench.root, {"ASSAY_CACHE": str(bench.root / "cache")}, stdout=stdout)
+    return Terminal(command, columns, bench.root, {}, stdout=stdout)
 
 
 def test_judging_shows_a_bar_with_rows_above_and_ends_with_a_table(bench: Bench) -> None:

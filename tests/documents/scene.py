@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from evaluator.machine.cache_folder import default_root
 from tests.command_line import PROJECT, RUN_S
 
 LINKED = ("pipeline.py", "submissions", "tests", "benchmarks")
@@ -30,7 +31,7 @@ class CommandFailedError(Exception):
 class Scene:
     """One folder, and one shell's variables in it. A context manager, which ends the servers."""
 
-    def __init__(self, root: Path, files: Mapping[str, str], cache: Path) -> None:
+    def __init__(self, root: Path, files: Mapping[str, str]) -> None:
         self.root = root
         self.servers: dict[str, subprocess.Popen[bytes]] = {}
         """By the port that the documents give."""
@@ -38,7 +39,7 @@ class Scene:
         self._make(files)
         self.environment = {
             **os.environ,
-            "ASSAY_CACHE": str(cache),
+            "ASSAY_CACHE": str(default_root()),
             "COLUMNS": "200",
             "HOME": str(root / "home"),
             "PATH": f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -156,15 +156,15 @@ WRITTEN_AFTER = {"assay problems new geglu --reference mine": ("mine/geglu.py", 
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database of one evaluation."""
     root = tmp_path_factory.mktemp("judged")
-    with Scene(root, files(), tmp_path_factory.mktemp("cache")) as scene:
+    with Scene(root, files()) as scene:
         scene.run("assay judge --device cpu leaky_relu/mine.py")
     return root
 
 
 @pytest.fixture
-def scene(tmp_path: Path, judged: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path: Path, judged: Path) -> Iterator[Scene]:
     shutil.copy(judged / "assay.db", tmp_path)
-    with Scene(tmp_path, files(), tmp_path_factory.getbasetemp() / "cache") as made:
+    with Scene(tmp_path, files()) as made:
         rows = {"code": [PROBLEM_OF_KERNELBENCH], "level": [1], "name": ["25_Swish"], "problem_id": [25]}
         pyarrow.parquet.write_table(pyarrow.table(rows), tmp_path / "level_1.parquet")
         yield made

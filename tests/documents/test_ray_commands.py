@@ -26,7 +26,7 @@ DOCUMENT = PROJECT / "docs/ray.md"
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene(tmp_path, files(), tmp_path / "cache") as made:
+    with Scene(tmp_path, files()) as made:
         # Ray's own sockets need short paths.
         made.environment |= {"RAY_TMPDIR": f"/tmp/ray-{os.getpid()}", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
         try:
