@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from evaluator.judge.device.environment import gpu_driver
+from evaluator.machine.devices import cpu_name
 from evaluator.problem import kept_figures
 from evaluator.results.calibration import COPY
 
@@ -134,7 +135,7 @@ def _tf32(wanted: bool) -> Iterator[None]:
 
 
 class PeakMeter:
-    """The highest measured rates; for a GPU those of all processes on this machine, under this driver and PyTorch."""
+    """The highest rates that processes on this machine have measured, under this driver and PyTorch."""
 
     def __init__(self) -> None:
         self._best: dict[tuple[torch.device, str], float | None] = {}
@@ -144,19 +145,19 @@ class PeakMeter:
         measured, before = measure(name, device), self._best.get((device, name))
         readings = [each for each in (measured, before, self._kept(name, device)) if each is not None]
         self._best[device, name] = max(readings, default=None)
-        if device.type == "cuda" and measured is not None and before is not None:
+        if measured is not None and before is not None:
             # The rate that two measurements reached: a single one that is too high must not count forever.
             kept_figures.write(_key(name, device), {"per_s": sorted(readings)[-2]})
         return self._best[device, name]
 
     def recall(self, name: str, device: torch.device) -> float | None:
-        """The peak so far. If unknown, measure now, until a GPU's clock has settled. Raises torch.OutOfMemoryError."""
+        """The peak so far. If unknown, measure now, until the clock has settled. Raises torch.OutOfMemoryError."""
         known = (device, name)
         if known not in self._best and (kept := self._kept(name, device)) is not None:
             self._best[known] = kept
         if known not in self._best:
             before, best = 0.0, self.measure(name, device) or 0.0
-            for _ in range(SETTLING if device.type == "cuda" else 0):
+            for _ in range(SETTLING):
                 if best <= SETTLED * before:
                     break
                 before, best = best, self.measure(name, device) or 0.0
@@ -164,14 +165,17 @@ class PeakMeter:
 
     @staticmethod
     def _kept(name: str, device: torch.device) -> float | None:
-        found = kept_figures.read(_key(name, device)) if device.type == "cuda" else None
+        found = kept_figures.read(_key(name, device))
         per_s = found.get("per_s") if found else None
         return per_s if isinstance(per_s, float) and per_s > 0 else None
 
 
 def _key(name: str, device: torch.device) -> list[str]:
-    properties = torch.cuda.get_device_properties(device)
-    return ["peak", name, str(properties.uuid), gpu_driver() or "", torch.__version__]
+    if device.type == "cuda":
+        which = [str(torch.cuda.get_device_properties(device).uuid), gpu_driver() or ""]
+    else:
+        which = [cpu_name(), str(torch.get_num_threads())]
+    return ["peak", name, *which, torch.__version__]
 
 
 PEAK_METER = PeakMeter()

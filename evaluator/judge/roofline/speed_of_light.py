@@ -66,7 +66,7 @@ def find_speed_of_light(
 ) -> LightEvidence | None:
     """The speed-of-light time of this problem on this device; None if the problem requires no bytes or operations.
 
-    Call it under the device's lock, when no submission is running. Peaks that are missing in the calibration are measured once per process.
+    Call it under the device's lock, when no submission is running. Peaks that are missing in the calibration are measured, and kept.
     Raises ProblemError if the declaration is impossible, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     key = kept_figures.case_key("demand", case)
