@@ -1,17 +1,17 @@
 """Timings in whole evaluations on the CPU."""
 
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evaluator.judge import limits
 from evaluator.judge.timing import warmup
-from evaluator.judge.timing.protocols import PROTOCOLS, BlockTimer, TimingProtocol
-from evaluator.judge.timing.protocols.cpu import Cpu
-from evaluator.judge.timing.protocols.protocol import Calls
-from evaluator.judge.timing.timed_worker import UnrecordableError
+from evaluator.judge.timing.protocols import PROTOCOLS, TimingProtocol
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
+from evaluator.judge.workers.input_buffers import Given
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
@@ -117,21 +117,14 @@ def test_who_ends_when_inputs_come_again_is_as_wrong(judge: Judge) -> None:
     assert result.evidence.exit is None
 
 
-class Refusing(Cpu):
-    """Has no time of a candidate, as where calls can't be recorded."""
-
-    name = "refusing"
-    replays = True
-
-    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:  # noqa: ARG002
-        raise UnrecordableError("it waits for the device")
+def refuse(timed: TimedWorker, given: Given) -> list[Any]:
+    raise UnrecordableError("it waits for the device")
 
 
-class Replaying(Cpu):
-    """The default protocol, except that outputs come from replays."""
-
-    name = "replaying"
-    replays = True
+REPLAYING = replace(PROTOCOLS["cpu"], name="replaying", replays=True)
+"""The default protocol, except that outputs come from replays."""
+REFUSING = replace(REPLAYING, name="refusing", take=refuse)
+"""Has no time of a candidate, as where calls can't be recorded."""
 
 
 def timed_by(judge: Judge, monkeypatch: pytest.MonkeyPatch, protocol: TimingProtocol, code: str) -> Result:
@@ -141,14 +134,14 @@ def timed_by(judge: Judge, monkeypatch: pytest.MonkeyPatch, protocol: TimingProt
 
 @pytest.mark.slow
 def test_an_alternative_is_stored_with_the_timing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = timed_by(judge, monkeypatch, Replaying(), SLEEPING)
+    result = timed_by(judge, monkeypatch, REPLAYING, SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
 
 
 @pytest.mark.slow
 def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = timed_by(judge, monkeypatch, Refusing(), SLEEPING)
+    result = timed_by(judge, monkeypatch, REFUSING, SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL, (result.message, result.evidence.detail)
     assert (timing.protocol, timing.fallback) == ("cpu", "refusing: it waits for the device")
@@ -160,13 +153,13 @@ def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(judge: Judge
 def test_a_fallback_pardons_nothing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
     code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
-    result = timed_by(judge, monkeypatch, Replaying(), code)
+    result = timed_by(judge, monkeypatch, REPLAYING, code)
     assert result.category is Category.WRONG_SHAPE, (result.message, result.evidence.detail)
 
 
 def test_who_dies_in_the_fallback_has_died(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worker is called more often than the first, in which it was warmed up only."""
     monkeypatch.setattr(warmup, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
-    result = timed_by(judge, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
+    result = timed_by(judge, monkeypatch, REFUSING, TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
     assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
     assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")

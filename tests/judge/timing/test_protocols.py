@@ -1,4 +1,4 @@
-"""The registry of protocols, and what each asks of a worker: with a real worker on the CPU, where there is no device to be waited for."""
+"""The table of protocols, and what each asks of a worker: with a real worker on the CPU, where there is no device to be waited for."""
 
 import statistics
 from collections.abc import Iterator
@@ -58,14 +58,8 @@ def test_each_kind_of_device_has_a_default_of_its_own_kind() -> None:
     assert {"cold", "graph", "throughput"} <= set(names("cuda")), "and none of those that are on record is missing"
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_protocol_is_the_file_of_its_name(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    assert type(protocol).__module__ == f"evaluator.judge.timing.protocols.{protocol.name}"
-    assert choose(name, protocol.device_kind) is protocol
-
-
-def test_what_is_described_exists() -> None:
+def test_protocols_are_chosen_by_name_and_described() -> None:
+    assert all(choose(name, protocol.device_kind) is protocol for name, protocol in PROTOCOLS.items())
     assert DESCRIPTIONS.keys() <= PROTOCOLS.keys()
 
 
