@@ -102,17 +102,6 @@ def names_lines(text: str) -> bool:
     return bool(_LINE_DIRECTIVE.search(text))
 
 
-def import_failure(message: str) -> Category | None:
-    """link_error if `message` (of an ImportError or OSError) says that a linked shared object can't be loaded; else None.
-
-    A function that is declared but never defined passes the link of a shared object; only the loader misses it.
-    """
-    loader = (
-        "undefined symbol" in message or "does not define module export function" in message or "cannot open shared object file" in message
-    )
-    return Category.LINK_ERROR if loader else None
-
-
 def _is_binding(request: BuildRequest, error: Diagnostic, names: set[str]) -> bool:
     """Whether the error is in a line that load_inline generated to bind one of `names`."""
     source = next((file for file in request.sources if file.name == error.file), None)

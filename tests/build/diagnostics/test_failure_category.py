@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics.failure_category import categorise, first_fault, import_failure
+from evaluator.build.diagnostics.failure_category import categorise, first_fault
 from evaluator.build.diagnostics.messages import MAX_WARNINGS, errors, parse, summary
 from evaluator.build.request import BuildRequest
 from evaluator.results.category import Category
@@ -214,12 +214,6 @@ def test_invented_header_of_an_installed_part_is_the_submissions_fault() -> None
 def test_failure_without_a_known_message_is_named_after_its_step() -> None:
     names = [categorise(request(), step, "something odd", INSTALLED.__contains__) for step in Step]
     assert names == [Category.CPP_COMPILE_ERROR, Category.CUDA_COMPILE_ERROR, Category.LINK_ERROR]
-
-
-def test_loader_messages_are_link_errors() -> None:
-    assert import_failure(text("loader_undefined_symbol")) is Category.LINK_ERROR
-    assert import_failure("dynamic module does not define module export function (PyInit_dup)") is Category.LINK_ERROR
-    assert import_failure("No module named 'triton'") is None
 
 
 def test_the_submissions_own_fault_wins_over_the_machines() -> None:

@@ -70,11 +70,6 @@ class InputStructure:
         """Inputs that depend on another one, or that another one depends on."""
         return frozenset(number for tie in self.ties for number in (tie.of, tie.to))
 
-    @property
-    def is_fixed(self) -> bool:
-        """Whether no input may change."""
-        return all(kind is Kind.FIXED for kind in self.kinds)
-
     def keeping_signs(self) -> "InputStructure":
         """This structure, but inputs whose signs might change may only be multiplied by positive numbers."""
         return InputStructure(tuple(Kind.POSITIVE if kind is Kind.FREE else kind for kind in self.kinds), self.ties)
