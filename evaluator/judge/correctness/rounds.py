@@ -18,7 +18,6 @@ from evaluator.diagnosis.rules.output_rules import OF_VALUES, PREVIOUS_OUTPUT
 from evaluator.judge import limits
 from evaluator.judge.correctness.check import learn
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
-from evaluator.judge.correctness.errors.stale_output import digest
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundPlan
 from evaluator.judge.correctness.oracle.reference import Oracle, widened
@@ -26,7 +25,7 @@ from evaluator.judge.correctness.outcome import LeftOut, Outcome, Right, Wrong
 from evaluator.judge.correctness.trial import Trial
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.judge.workers.shared_memory import SharedMemory, raw_bytes
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, OWN, RUNS, Rule
@@ -39,11 +38,21 @@ COMPARED_AGAIN = 1 << 14
 """Maximum number of elements of a wrong output that are compared with the next output for the same input."""
 MAX_SIZES = 64
 """Maximum number of different sizes of the inputs' dimensions that are kept."""
+SAMPLE_BYTES = 1 << 20
+"""Maximum number of an output's bytes that its digest sums."""
 
 
 def has_overflowed(rounds: Iterable[RoundEvidence]) -> bool:
     """Whether an output overflowed because of outliers, so that the round was left out."""
     return any(each.distribution == OUTLIERS and each.left_out is LeftOutBy.OVERFLOW for each in rounds)
+
+
+def digest(output: torch.Tensor) -> tuple[int, ...]:
+    """Two sums over the output's bytes, or over a sample of them, one weighted by position. Outputs that differ almost never have the
+    same."""
+    flat = raw_bytes(output.clone(memory_format=torch.contiguous_format) if output.storage_offset() else output)
+    some = flat[:: len(flat) // SAMPLE_BYTES + 1 | 1].long()  # an odd step meets each byte of an element
+    return len(flat), int(some.sum()), int((some * torch.arange(1, 1 + len(some), device=some.device)).sum())
 
 
 class Rounds:

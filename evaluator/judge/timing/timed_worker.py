@@ -11,7 +11,6 @@ import torch
 from evaluator.judge import limits
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.block_claims import block_answers, claimed_times_ms
 from evaluator.judge.timing.cpu.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
@@ -305,3 +304,19 @@ class TimedWorker:
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs will be, and whether to keep its last output."""
         self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given], keep=keep)
+
+
+def block_answers(message: Message, count: int) -> list[Any]:
+    """The outputs of a block. Raises ProtocolError if there is not one for each of its calls."""
+    answers = message.get("outputs")
+    if not isinstance(answers, list) or len(answers) != count:
+        raise ProtocolError("a block must have one output for each of its calls")
+    return answers
+
+
+def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:
+    """The `count` times that a worker claims. Raises ProtocolError if the reply does not hold them."""
+    values = answer.get(field)
+    if not isinstance(values, list) or len(values) != count:
+        raise ProtocolError("a block must have as many times as were requested")
+    return [claimed_ms({"ms": value}) for value in values]

@@ -11,9 +11,8 @@ from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
-from evaluator.judge.timing.block_claims import claimed_times_ms
 from evaluator.judge.timing.statistics.samples import quartiles
-from evaluator.judge.timing.timed_worker import TimedWorker
+from evaluator.judge.timing.timed_worker import TimedWorker, claimed_times_ms
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import WORKER_ENTRY

@@ -1,10 +1,10 @@
-"""Digests of outputs."""
+"""Digests of outputs, by which the rounds notice one that was kept."""
 
 import pytest
 import torch
 
-from evaluator.judge.correctness.errors import stale_output
-from evaluator.judge.correctness.errors.stale_output import digest
+from evaluator.judge.correctness import rounds
+from evaluator.judge.correctness.rounds import digest
 
 LONG = torch.randn(301, 7, generator=torch.Generator().manual_seed(3))
 
@@ -24,5 +24,5 @@ def test_the_order_counts() -> None:
 
 
 def test_of_a_large_output_a_sample_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stale_output, "SAMPLE_BYTES", 64)
+    monkeypatch.setattr(rounds, "SAMPLE_BYTES", 64)
     assert digest(LONG) == digest(LONG.clone()) != digest(LONG + 1)
