@@ -30,7 +30,6 @@ def ablate(worker: WorkerClient, construct: Callable[[], object], trial: Callabl
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
-    protocol_error = ""
     try:
         with worker.entering("construct", "ablation"):
             construct()
@@ -41,11 +40,8 @@ def ablate(worker: WorkerClient, construct: Callable[[], object], trial: Callabl
         return AblationEvidence(still_right=True)
     except NeedsDeviceError as error:
         return AblationEvidence(still_right=False, category=Category.NO_DEVICE, message=str(error))
-    except WorkerError:
-        protocol_error = worker.protocol_error
-    except ProtocolError as error:
-        protocol_error = str(error)[:2000]
-    end = end_of(worker, protocol_error)
+    except (WorkerError, ProtocolError) as error:
+        end = end_of(worker, error)
     if end.category is Category.INFRASTRUCTURE_ERROR:
         raise AblationFailedError(f"without its own kernels: {end.message}")
     return AblationEvidence(still_right=False, category=end.category, message=end.message)

@@ -28,13 +28,9 @@ def answers_to_changed_inputs(
             if time.monotonic() > until:
                 break
         rounds.close()
-        return
-    except WorkerError:
-        protocol_error = worker.protocol_error
-    except ProtocolError as error:
-        protocol_error = str(error)[:2000]
-    if rounds.distribution:
-        yield ChangedInputsEvidence(distribution=rounds.distribution, **answer_at_end(worker, protocol_error))
+    except (WorkerError, ProtocolError) as error:
+        if rounds.distribution:
+            yield ChangedInputsEvidence(distribution=rounds.distribution, **answer_at_end(worker, error))
 
 
 def _evidence_of(found: RoundEvidence) -> ChangedInputsEvidence:

@@ -50,24 +50,19 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
         return ShapeEvidence(**told, right=right, category=found.category, message=found.message)
     except NeedsDeviceError as error:
         return ShapeEvidence(**told, right=False, category=Category.NO_DEVICE, message=str(error))
-    except WorkerError:
-        protocol_error = worker.protocol_error
-    except ProtocolError as error:
-        protocol_error = str(error)[:2000]
+    except (WorkerError, ProtocolError) as error:
+        return ShapeEvidence(**told | answer_at_end(worker, error))
     except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:
         starving = blame(error, [worker], memory.device) if worker.lock.is_alone else None
         if starving is not None:
             message = f"it used {starving.held_bytes / 2**30:.3g} GiB of the device's memory; the judge had too little"
             return ShapeEvidence(**told, right=False, category=Category.OUT_OF_MEMORY, message=message)
         return ShapeEvidence(**told, right=None, message=str(error)[:1000])
-    return ShapeEvidence(**told | answer_at_end(worker, protocol_error))
 
 
 def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
     """The evidence of a worker that failed to load a submission which an earlier worker had loaded."""
-    return ShapeEvidence(
-        case=shape.name, constants=shape.constants, declared=shape.declared, **answer_at_end(worker, worker.protocol_error)
-    )
+    return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **answer_at_end(worker, None))
 
 
 def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, memory: SharedMemory, deadline_s: float) -> RoundEvidence:
