@@ -144,14 +144,13 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
-    from evaluator.machine.cache_folder import default_root
-    from evaluator.problem.check_cache import CheckCache, CheckedCase
     from evaluator.problem.declaration import PRECISIONS
+    from evaluator.problem.kept_figures import CheckedCase, check_of
     from reference._report import Listed
 
     precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
     subjects = [CheckedCase(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
-    return Listed(problem, _input_bytes(problem), CheckCache(default_root()).among(subjects))
+    return Listed(problem, _input_bytes(problem), [kept for subject in subjects if (kept := check_of(subject)) is not None])
 
 
 def _input_bytes(problem: "Problem") -> int | None:

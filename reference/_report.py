@@ -16,9 +16,9 @@ from evaluator.results.display.text import cell, plain_line
 
 if TYPE_CHECKING:
     from evaluator.judge.problem_check.check_result import ProblemCheck
-    from evaluator.problem.check_cache import KeptCheck
     from evaluator.problem.declaration import Declaration, Floor
     from evaluator.problem.execute import ProblemError
+    from evaluator.problem.kept_figures import KeptCheck
     from evaluator.problem.problem import Problem
 
 

@@ -9,8 +9,9 @@ import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evaluator.machine.cache_folder import default_root
 from evaluator.results.result import EVALUATOR_VERSION
@@ -41,18 +42,14 @@ def read_as(kind: type[T], key: Sequence[Any]) -> T | None:
 
 
 def write(key: Sequence[Any], figures: dict[str, Any]) -> None:
-    """Store these figures under this key."""
+    """Store these figures under this key, in a file that is written atomically."""
     with suppress(OSError):
-        write_whole(_path(key), figures)
-
-
-def write_whole(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file atomically, and its folder if it does not exist. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    Path(temporary).rename(path)
+        path = _path(key)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(figures, file)
+        Path(temporary).rename(path)
 
 
 def case_key(what: str, case: "ProblemCase") -> list[Any]:
@@ -65,3 +62,47 @@ def case_key(what: str, case: "ProblemCase") -> list[Any]:
 
 def _path(key: Sequence[Any]) -> Path:
     return default_root() / FOLDER / hashlib.sha256(json.dumps([*key, EVALUATOR_VERSION]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class CheckedCase:
+    """What a problem check covered."""
+
+    problem_sha256: str
+    case: str
+    device_name: str
+    precision: str | None
+    """None for the file's own."""
+    scope: Literal["all", "effortless"] = "all"
+    """`effortless`: only outputs that need no computation were tried."""
+
+
+@dataclass(frozen=True)
+class KeptCheck:
+    """The result of a problem check."""
+
+    subject: CheckedCase
+    admitted: bool
+    trivial: tuple[str, ...]
+    """Names of the trivial answers that passed."""
+    reasons: tuple[str, ...]
+    """Why the check failed."""
+
+
+def keep_check(kept: KeptCheck) -> None:
+    """Store the result of a check. Listing problems reads it."""
+    write(_check_key(kept.subject), {"admitted": kept.admitted, "trivial": kept.trivial, "reasons": kept.reasons})
+
+
+def check_of(subject: CheckedCase) -> KeptCheck | None:
+    """The result of the last check; None if there was none."""
+    try:
+        found = read(_check_key(subject)) or {}
+        trivial, reasons = (tuple(map(str, found[name])) for name in ("trivial", "reasons"))
+        return KeptCheck(subject, bool(found["admitted"]), trivial, reasons)
+    except (KeyError, TypeError):
+        return None
+
+
+def _check_key(subject: CheckedCase) -> list[Any]:
+    return ["check", *asdict(subject).values()]

@@ -1,11 +1,12 @@
-"""Figures of problems on this machine, kept in the cache folder."""
+"""Figures of problems and results of their checks, kept in the cache folder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from evaluator.problem import kept_figures, shapes
+from evaluator.problem.kept_figures import CheckedCase, KeptCheck, check_of, keep_check
 from evaluator.problem.load import load
 from evaluator.problem.shapes import other_shapes
 
@@ -75,6 +76,28 @@ def test_another_text_case_or_constant_has_another_key(tmp_path: Path) -> None:
     assert kept_figures.case_key("work", one) == kept_figures.case_key("work", load(one.problem.path).instance("full"))
     assert kept_figures.case_key("work", one) != kept_figures.case_key("work", other)
     assert kept_figures.case_key("work", one) != kept_figures.case_key("demand", one)
+
+
+SUBJECT = CheckedCase("0" * 64, "small", "A processor", None)
+
+
+def test_a_check_is_found_for_just_its_subject() -> None:
+    kept = KeptCheck(SUBJECT, False, ("zeros",), ("zeros passes as the output",))
+    assert check_of(SUBJECT) is None
+    keep_check(kept)
+    assert check_of(SUBJECT) == kept
+    others = {"case": "full", "precision": "bfloat16", "device_name": "B", "scope": "effortless"}
+    assert all(check_of(replace(SUBJECT, **{name: other})) is None for name, other in others.items())  # type: ignore[arg-type]
+    keep_check(KeptCheck(SUBJECT, True, (), ()))
+    assert check_of(SUBJECT) == KeptCheck(SUBJECT, True, (), ())
+
+
+def test_a_damaged_check_counts_as_none(cache: Path) -> None:
+    keep_check(KeptCheck(SUBJECT, True, (), ()))
+    (file,) = (cache / kept_figures.FOLDER).iterdir()
+    for damaged in ("", "[]", '{"admitted": true}', '{"admitted": true, "trivial": 3, "reasons": []}'):
+        file.write_text(damaged, encoding="utf-8")
+        assert check_of(SUBJECT) is None
 
 
 def test_other_shapes_are_searched_for_once_and_are_the_same_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

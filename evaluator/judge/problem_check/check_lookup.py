@@ -5,7 +5,6 @@ same text, case, device and precision. Without one, it tries the effortless answ
 """
 
 import logging
-from contextlib import suppress
 from dataclasses import replace
 
 import torch
@@ -13,10 +12,9 @@ import torch
 from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.judge.problem_check.check_result import ProblemCheck
-from evaluator.machine.cache_folder import default_root
 from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED
-from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
+from evaluator.problem.kept_figures import CheckedCase, KeptCheck, check_of, keep_check
 from evaluator.problem.problem import Problem, ProblemCase
 
 EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
@@ -30,8 +28,7 @@ def keep(problem: Problem, device: Device, result: ProblemCheck) -> KeptCheck:
     subject = CheckedCase(problem.sha256, result.case, device.name, result.precision)
     trivial = tuple(dict.fromkeys(finding.answer for finding in result.findings if finding.answer))
     kept = KeptCheck(subject, result.admitted, trivial, tuple(finding.message for finding in result.findings))
-    with suppress(OSError):
-        CheckCache(default_root()).keep(kept)
+    keep_check(kept)
     return kept
 
 
@@ -40,9 +37,9 @@ def effortless_answers(case: ProblemCase, device: Device, oracle: Oracle) -> tup
     problem = case.problem
     if problem.path.parent == SHIPPED:
         return ()
-    cache, subject = CheckCache(default_root()), CheckedCase(problem.sha256, case.name, device.name, case.dtype_name)
+    subject = CheckedCase(problem.sha256, case.name, device.name, case.dtype_name)
     effortless = replace(subject, scope="effortless")
-    kept = cache.of(subject) or cache.of(effortless)
+    kept = check_of(subject) or check_of(effortless)
     if kept is None and device.kind == "cuda":
         try:
             trivial = trivial_answers_to(case, oracle, torch.device(device.torch_device), EFFORTLESS)
@@ -50,6 +47,5 @@ def effortless_answers(case: ProblemCase, device: Device, oracle: Oracle) -> tup
             log.warning("too little memory to check %s: %s", problem.name, error)
             return ()
         kept = KeptCheck(effortless, not trivial, trivial, ())
-        with suppress(OSError):
-            cache.keep(kept)
+        keep_check(kept)
     return tuple(name for name in kept.trivial if name in EFFORTLESS) if kept else ()

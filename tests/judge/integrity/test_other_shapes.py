@@ -9,7 +9,7 @@ from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.machine.devices import cpu
-from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
+from evaluator.problem.kept_figures import CheckedCase, KeptCheck, keep_check
 from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
@@ -143,9 +143,9 @@ def test_a_problem_that_accepts_a_constant_ranks_nobody(judge: Judge, scale: Pat
     device = cpu()
     assert effortless_answers(problem.instance("full"), device, Oracle(problem.instance("full").model(1), False)) == ()  # unknown
     subject = CheckedCase(problem.sha256, "full", device.name, None)
-    CheckCache(tmp_path).keep(KeptCheck(subject, False, ("half precision",), ("x",)))
+    keep_check(KeptCheck(subject, False, ("half precision",), ("x",)))
     assert effortless_answers(problem.instance("full"), device, Oracle(problem.instance("full").model(1), False)) == ()
-    CheckCache(tmp_path).keep(KeptCheck(subject, False, ("zeros", "half precision"), ("x", "y")))
+    keep_check(KeptCheck(subject, False, ("zeros", "half precision"), ("x", "y")))
     result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.status, result.category) == (Status.CORRECT, Category.DEGENERATE_PROBLEM)
     assert result.message.endswith("this problem also accepts: zeros") and result.runtime_ms is not None
