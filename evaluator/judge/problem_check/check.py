@@ -26,8 +26,9 @@ from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.disguises import disguise_findings
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
-from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
-from evaluator.judge.roofline.peaks import best_s
+from evaluator.judge.roofline.demand import demand_of
+from evaluator.judge.roofline.minimum_time import floor_peaks, minimum_time_of
+from evaluator.judge.roofline.peaks import best_s, cache_bytes
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import VARYING, ProblemCase
@@ -219,13 +220,13 @@ class _Check:
     def _floor(self, draw: _Answered) -> Iterator[Finding]:
         """A finding if the reference is faster than the floor. Raises _Refused if the declared floor is impossible."""
         try:
-            work = required_work(self._case, self._model, draw.arguments, self._oracle.expected(draw.arguments))
+            demand = demand_of(self._case, self._model, self._oracle, draw.arguments)
         except ProblemError as error:
             raise _Refused("floor", error.rule) from error
         if self._device.type != "cuda":
             return
         reference_ms = best_s(lambda: self._oracle.expected(draw.arguments), self._device, limits.FASTEST_OF) * 1e3
-        floor = minimum_time_of(work, measured_peaks(self._device))
+        floor = minimum_time_of(demand, floor_peaks(self._device, again=True), cache_bytes(self._device))
         self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:

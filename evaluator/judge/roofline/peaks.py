@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import torch
 from evaluator.judge.device.environment import gpu_driver
 from evaluator.machine.devices import cpu_name
 from evaluator.problem import kept_figures
-from evaluator.results.calibration import COPY
+from evaluator.results.calibration import COPY, Calibration
 
 COPIES = 10
 PRODUCTS = 4
@@ -180,3 +181,26 @@ def _key(name: str, device: torch.device) -> list[str]:
 
 PEAK_METER = PeakMeter()
 """This process's."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The highest rate of a device."""
+
+    per_s: float
+    uncertainty: float | None = None
+    """The calibration's, as a share; None if a judge measured the rate."""
+
+
+def peak_of(name: str, device: torch.device, calibration: Calibration | None = None, *, again: bool = False) -> Peak | None:
+    """The peak in the calibration; else the highest that a judge of the machine has measured. None if the device lacks the format.
+
+    A peak that is unknown is measured now. again: measure one that is not in the calibration again, in milliseconds on a large GPU. Raises
+    torch.OutOfMemoryError.
+    """
+    ceiling = calibration.ceiling(name) if calibration else None
+    if ceiling is not None:
+        return Peak(ceiling.per_s, ceiling.uncertainty)
+    find = PEAK_METER.measure if again else PEAK_METER.recall
+    per_s = find(name, device) if name in (COPY, *formats(device)) else None
+    return None if per_s is None else Peak(per_s)

@@ -11,54 +11,22 @@ work that a clever submission may skip, and has a margin. So a time may be below
 is still in the cache when the call ends, or if an algorithm needs fewer operations than the reference.
 """
 
-import logging
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
-from evaluator.judge.roofline.minimum_time import required_work
-from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes, formats
-from evaluator.problem import kept_figures
-from evaluator.problem.input_drawing import fresh_seed
+from evaluator.judge.correctness.oracle.reference import Oracle
+from evaluator.judge.roofline.demand import Demand, known_demand
+from evaluator.judge.roofline.peaks import Peak, cache_bytes, peak_of
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import LightEvidence
-from evaluator.worker.nested import tensors_of
-from evaluator.worker.structure import dtype_name
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}
 """Precision → formats with products that can replace one of it, and how many are needed; other precisions use one product of their own.
 Three products in TF32 are as precise as one in float32 (Ootomo and Yokota, 2022, "Recovering single precision accuracy from Tensor Cores
 while surpassing the FP32 theoretical peak performance"; CUTLASS has it as 3xTF32)."""
-OWN = "float32"
-"""The precision if neither the output nor the inputs have floating-point numbers."""
-
-log = logging.getLogger(__name__)
-
-PeakLookup = Callable[[str], "Peak | None"]
-
-
-@dataclass(frozen=True)
-class Peak:
-    """The highest rate of a device, from calibration or measured now."""
-
-    per_s: float
-    uncertainty: float | None = None
-
-
-@dataclass(frozen=True)
-class CallDemand:
-    """The bytes and operations that a problem requires of a call."""
-
-    read_bytes: int
-    written_bytes: int
-    operations: float
-    precision: str
-    declared: bool
+PeakLookup = Callable[[str], Peak | None]
 
 
 def find_speed_of_light(
@@ -69,31 +37,14 @@ def find_speed_of_light(
     Call it under the device's lock, when no submission is running. Peaks that are missing in the calibration are measured, and kept.
     Raises ProblemError if the declaration is impossible, ReferenceFailedError, and torch.OutOfMemoryError.
     """
-    key = kept_figures.case_key("demand", case)
-    demand = kept_figures.read_as(CallDemand, key)
-    if demand is None:
-        demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
-        kept_figures.write(key, asdict(demand))
+    demand = known_demand(case, model, oracle, device)
     # A GPU's cache holds no inputs after the flush. A CPU's does, since they have just been copied.
     spared = 0 if device.type == "cuda" else cache_bytes(device)
-    return speed_of_light_of(demand, spared, _peak_lookup(calibration, device), calibration)
-
-
-def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, arguments: Sequence[Any]) -> CallDemand:
-    """The demand of a call with these arguments. Raises ProblemError, ReferenceFailedError, torch.OutOfMemoryError."""
-    expected, operations = _counted(oracle, arguments)
-    work = required_work(case, model, arguments, expected)
-    given = [tensor for _, tensor in tensors_of(list(arguments))]
-    precision = _precision([*(tensor for _, tensor in tensors_of(expected)), *given])
-    del expected  # free its memory for the next output
-    if work.declared:
-        return CallDemand(work.read_bytes, work.written_bytes, work.operations, precision, declared=True)
-    read_bytes = sum(tensor.nbytes for tensor in (*given, *model.parameters()))
-    return CallDemand(read_bytes, work.written_bytes, operations, precision, declared=False)
+    return speed_of_light_of(demand, spared, lambda name: peak_of(name, device, calibration), calibration)
 
 
 def speed_of_light_of(
-    demand: CallDemand, spared_bytes: int, ceiling: PeakLookup, calibration: Calibration | None = None
+    demand: Demand, spared_bytes: int, ceiling: PeakLookup, calibration: Calibration | None = None
 ) -> LightEvidence | None:
     """The speed-of-light time of this demand at these peaks. `spared_bytes` are subtracted from the bytes read and from those written."""
     moved_bytes = max(demand.read_bytes - spared_bytes, 0) + max(demand.written_bytes - spared_bytes, 0)
@@ -132,32 +83,3 @@ def _fastest(precision: str, ceiling: PeakLookup) -> tuple[str, Peak | None]:
         if found[1] is None or per_s > found[1].per_s:
             found = (name if products == 1 else f"{products} × {name}", Peak(per_s, reached.uncertainty))
     return found
-
-
-def _peak_lookup(calibration: Calibration | None, device: torch.device) -> PeakLookup:
-    def ceiling(name: str) -> Peak | None:
-        known = calibration.ceiling(name) if calibration else None
-        if known is not None:
-            return Peak(known.per_s, known.uncertainty)
-        per_s = PEAK_METER.recall(name, device) if name == COPY or name in formats(device) else None
-        return None if per_s is None else Peak(per_s)
-
-    return ceiling
-
-
-def _precision(tensors: Sequence[torch.Tensor]) -> str:
-    """Name of the first floating-point type of these tensors."""
-    found = next((tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point or tensor.dtype.is_complex), None)
-    if found is None:
-        return OWN
-    return dtype_name(found.to_real() if found.is_complex else found)
-
-
-def _counted(oracle: Oracle, arguments: Sequence[Any]) -> tuple[Any, float]:
-    """The reference's output, and its operations as PyTorch counts them; 0 if it can't. Raises ReferenceFailedError."""
-    with FlopCounterMode(display=False) as counter:
-        try:
-            return oracle.expected(list(arguments)), float(counter.get_total_flops())
-        except ReferenceFailedError as error:
-            log.info("the operations of the reference can't be counted: %s", error)
-    return oracle.expected(list(arguments)), 0.0

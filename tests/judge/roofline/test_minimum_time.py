@@ -1,5 +1,6 @@
 """The floor: the work that a problem declares, and its shortest time on a device of a given speed."""
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,12 @@ from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge import limits
 from evaluator.judge.correctness.oracle.reference import Oracle
 from evaluator.judge.problem_check.check import floor_finding
-from evaluator.judge.roofline.minimum_time import (
-    DevicePeaks,
-    RequiredWork,
-    calibrated_peaks,
-    find_minimum_time,
-    higher_peaks,
-    measured_peaks,
-    minimum_time_of,
-    required_work,
-)
-from evaluator.judge.roofline.peaks import best_s
+from evaluator.judge.roofline import minimum_time as minimum_time_module
+from evaluator.judge.roofline import peaks
+from evaluator.judge.roofline.demand import Demand, demand_of, known_demand
+from evaluator.judge.roofline.minimum_time import FloorPeaks, find_minimum_time, floor_peaks, higher, minimum_time_of
+from evaluator.judge.roofline.peaks import Peak, PeakMeter, best_s, cache_bytes
+from evaluator.problem import kept_figures
 from evaluator.problem.catalogue import discover
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
@@ -66,9 +62,13 @@ def case_of(folder: Path, forward: str = "return x * self.scale", assay: str = "
     return load(path).instance("full")
 
 
-def work(case: ProblemCase, device: torch.device = CPU) -> RequiredWork:
-    arguments, model = case.inputs(1, device), case.model(1, device)
-    return required_work(case, model, arguments, Oracle(model, False).expected(arguments))
+def work(case: ProblemCase) -> Demand:
+    model = case.model(1, CPU)
+    return demand_of(case, model, Oracle(model, False), case.inputs(1, CPU))
+
+
+def declared(read_bytes: int, written_bytes: int, operations: float, precision: str = "float32") -> Demand:
+    return Demand(read_bytes, written_bytes, operations, precision, declared=True)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def work(case: ProblemCase, device: torch.device = CPU) -> RequiredWork:
 )
 def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes: int) -> None:
     found = work(case_of(tmp_path, assay=f"{{'floor': {{'reads': {reads}, 'operations': '3 * rows'}}}}"))
-    assert found == RequiredWork(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
+    assert found == declared(read_bytes, X, 18.0)
 
 
 @pytest.mark.parametrize(("moved", "read_bytes"), [("1", 0), (f"{X} + 8", 8), ("10 ** 9", X + MORE + SCALE + TABLE)])
@@ -86,12 +86,26 @@ def test_all_bytes_may_be_declared_and_are_those_that_exist(tmp_path: Path, move
 
 
 def test_without_a_declaration_the_answer_is_counted(tmp_path: Path) -> None:
-    assert work(case_of(tmp_path)) == RequiredWork(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
+    found = work(case_of(tmp_path, "return x @ x.T"))
+    assert found == Demand(X + MORE + SCALE, 6 * 6 * 4, 2.0 * 6 * 6 * 10, "float32", declared=False)
+    floor = minimum_time_of(found, PEAKS, 100)
+    assert (floor.read_bytes, floor.written_bytes, floor.moved_bytes, floor.operations, floor.declared) == (0, 144, 44, 0.0, False)
+
+
+def test_the_larger_of_two_demands_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the outputs could be one expanded row."""
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    case = case_of(tmp_path, "return x * 0 if next(calls) % 2 else x * 2")
+    vars(case.module)["calls"] = count(1)
+    model = case.model(1)
+    demands = [known_demand(case, model, Oracle(model, False), CPU) for _ in range(2)]
+    assert next(vars(case.module)["calls"]) == 3, "what is kept needs no call"
+    assert demands[0] == demands[1] and demands[0].written_bytes == X
 
 
 def test_the_cases_own_constants_count(tmp_path: Path) -> None:
     case = case_of(tmp_path, assay="{'cases': {'full': {'rows': 9}}, 'floor': {'reads': [0], 'operations': 'rows'}}")
-    assert work(case) == RequiredWork(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
+    assert work(case) == declared(X * 9 // 6, X * 9 // 6, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +150,11 @@ def test_a_declaration_that_does_not_fit_is_told(tmp_path: Path, floor: str, sai
         work(case_of(tmp_path, assay=f"{{'floor': {floor}}}"))
 
 
-PEAKS = DevicePeaks(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
+PEAKS, L2_BYTES = FloorPeaks(Peak(4e12), Peak(8e14)), 1_000_000
 
 
 def minimum_time(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
-    return minimum_time_of(RequiredWork(read_bytes, written_bytes, operations, declared=True), PEAKS)
+    return minimum_time_of(declared(read_bytes, written_bytes, operations), PEAKS, L2_BYTES)
 
 
 def test_the_floor_by_hand() -> None:
@@ -168,22 +182,47 @@ CALIBRATION = Calibration(
 
 
 def test_a_calibrations_uncertainty_widens_the_margin() -> None:
-    speed = calibrated_peaks(CALIBRATION, CPU)
-    assert speed is not None
-    assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
-    certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (PEAKS, speed))
+    calibrated = floor_peaks(CPU, CALIBRATION)
+    assert calibrated == (Peak(4e12, 0.02), Peak(8e14, 0.01))
+    certain, wider = (minimum_time_of(declared(0, 0, 8e9), each, L2_BYTES) for each in (PEAKS, calibrated))
     assert wider.margin == pytest.approx(1.02 * limits.PEAK_MARGIN)
     assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
 
 
-def test_a_calibration_without_what_it_takes_is_none() -> None:
-    for left in ("copy", "float32"):
-        ceilings = tuple(ceiling for ceiling in CALIBRATION.ceilings if ceiling.name == left)
-        assert calibrated_peaks(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
+def test_what_a_calibration_lacks_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peaks, "PEAK_METER", PeakMeter())
+    monkeypatch.setattr(peaks, "measure", lambda name, _: {"copy": 3e12, "bfloat16": 6e14}.get(name))
+    monkeypatch.setattr(PeakMeter, "_kept", lambda *_: None)
+    monkeypatch.setattr(kept_figures, "write", lambda *_: None)
+    only_copies = CALIBRATION.model_copy(update={"ceilings": CALIBRATION.ceilings[:1]})
+    assert floor_peaks(CPU, only_copies) == (Peak(4e12, 0.02), Peak(6e14))
+    assert floor_peaks(CPU) == floor_peaks(CPU, again=True) == (Peak(3e12), Peak(6e14))
+    monkeypatch.setattr(peaks, "PEAK_METER", PeakMeter())
+    monkeypatch.setattr(peaks, "measure", lambda name, _: {"copy": 3e12}.get(name))
+    with pytest.raises(RuntimeError, match="neither copies nor matrix products"):
+        floor_peaks(CPU)
 
 
-def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
-    assert higher_peaks(DevicePeaks(4e12, 7e14, 5, 0.02), DevicePeaks(3e12, 8e14, 5)) == DevicePeaks(4e12, 8e14, 5, 0.02)
+def test_of_two_measurements_the_faster_counts() -> None:
+    assert higher(Peak(4e12, 0.02), Peak(3e12)) == Peak(4e12, 0.02)
+    assert higher(Peak(7e14, 0.02), Peak(8e14)) == Peak(8e14, 0.02)
+
+
+def test_a_device_is_measured_again_before_a_time_is_impossible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[bool] = []
+
+    def found(_device: torch.device, _calibration: Calibration | None = None, *, again: bool = False) -> FloorPeaks:
+        measured.append(again)
+        return FloorPeaks(Peak(2e12 if again else 1e12), Peak(8e14))
+
+    monkeypatch.setattr(minimum_time_module, "floor_peaks", found)
+    monkeypatch.setattr(minimum_time_module, "known_demand", lambda *_: declared(0, 14_000_000, 0.0))
+    monkeypatch.setattr(minimum_time_module, "cache_bytes", lambda _: 1_000_000)
+    case = case_of(tmp_path)
+    model = case.model(1)
+    floors = [find_minimum_time(case, model, Oracle(model, False), torch.device("cuda"), None, ms) for ms in (None, 0.0101, 0.0099)]
+    assert [floor and floor.floor_ms for floor in floors] == pytest.approx([0.01, 0.01, 0.005])
+    assert measured == [False, False, False, True]
 
 
 def test_what_the_cache_may_hold_costs_nothing() -> None:
@@ -279,20 +318,22 @@ SMALL_WORK: dict[str, tuple[int, int, float]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_work_of_the_shipped_problems(name: str) -> None:
-    assert work(load(PROBLEMS[name]).instance("small")) == RequiredWork(*SMALL_WORK[name], declared=True)
+    found = work(load(PROBLEMS[name]).instance("small"))
+    assert found == declared(*SMALL_WORK[name], found.precision)
 
 
 @pytest.mark.gpu
 def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
-    speed, again = measured_peaks(gpu), measured_peaks(gpu)
-    assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
-    assert 1 << 20 <= speed.l2_bytes <= 1 << 30
-    assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
-    assert speed.operations_per_s <= again.operations_per_s < 1.2 * speed.operations_per_s
+    first, again = floor_peaks(gpu, again=True), floor_peaks(gpu, again=True)
+    l2_bytes = cache_bytes(gpu)
+    assert 1e11 < first.copies.per_s < 2e13 and 5e12 < first.products.per_s < 1e16
+    assert 1 << 20 <= l2_bytes <= 1 << 30
+    assert first.copies.per_s <= again.copies.per_s < 1.1 * first.copies.per_s
+    assert first.products.per_s <= again.products.per_s < 1.2 * first.products.per_s
     # Nothing that is honestly done goes past the margin: a sum reads only, a fill writes only.
-    data = torch.zeros(8 * speed.l2_bytes // 4, device=gpu)
+    data = torch.zeros(8 * l2_bytes // 4, device=gpu)
     for done in (lambda: data.sum(), lambda: data.fill_(1.0)):
-        assert (data.nbytes - speed.l2_bytes) / best_s(done, gpu, 10) < limits.PEAK_MARGIN * again.bytes_per_s
+        assert (data.nbytes - l2_bytes) / best_s(done, gpu, 10) < limits.PEAK_MARGIN * again.copies.per_s
 
 
 @pytest.mark.gpu

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.oracle.reference import Oracle
-from evaluator.judge.roofline.peaks import best_s
-from evaluator.judge.roofline.speed_of_light import CallDemand, Peak, demand_of, find_speed_of_light, speed_of_light_of
+from evaluator.judge.roofline.demand import Demand, demand_of
+from evaluator.judge.roofline.peaks import Peak, best_s
+from evaluator.judge.roofline.speed_of_light import find_speed_of_light, speed_of_light_of
 from evaluator.problem.catalogue import discover
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
@@ -51,37 +52,37 @@ def case_of(folder: Path, assay: str = "{}") -> ProblemCase:
     return load(path).instance("full")
 
 
-def demand(case: ProblemCase) -> CallDemand:
+def demand(case: ProblemCase) -> Demand:
     model = case.model(1)
     return demand_of(case, model, Oracle(model, False), case.inputs(1, CPU))
 
 
-def light(asked: CallDemand, spared_bytes: int = 0, reached: Mapping[str, float] = CEILINGS) -> LightEvidence:
+def light(asked: Demand, spared_bytes: int = 0, reached: Mapping[str, float] = CEILINGS) -> LightEvidence:
     found = speed_of_light_of(asked, spared_bytes, lambda name: Peak(reached[name]) if name in reached else None)
     assert found is not None
     return found
 
 
 def test_an_undeclared_problem_reads_all_and_pytorch_counts_its_operations(tmp_path: Path) -> None:
-    assert demand(case_of(tmp_path)) == CallDemand(READ, WRITTEN, 2.0 * 6 * 40 * 10, "float32", declared=False)
+    assert demand(case_of(tmp_path)) == Demand(READ, WRITTEN, 2.0 * 6 * 40 * 10, "float32", declared=False)
 
 
 def test_a_problem_can_declare_its_own(tmp_path: Path) -> None:
     case = case_of(tmp_path, "{'floor': {'reads': [0], 'operations': 'rows * inner'}, 'dtype': 'float16'}")
-    assert demand(case) == CallDemand(6 * 40 * 2, WRITTEN // 2, 240.0, "float16", declared=True)
+    assert demand(case) == Demand(6 * 40 * 2, WRITTEN // 2, 240.0, "float16", declared=True)
 
 
 def test_the_slower_of_moving_and_computing_counts() -> None:
     # 4 GB + 4 GB at 4 TB/s are 2 ms; 800 GFLOP of float16 at 800 TFLOP/s are 1 ms, 2400 GFLOP 3 ms.
-    moving = light(CallDemand(4_000_000_000, 4_000_000_000, 8e11, "float16", declared=True))
+    moving = light(Demand(4_000_000_000, 4_000_000_000, 8e11, "float16", declared=True))
     assert moving.bound == "memory" and moving.light_ms == pytest.approx(2.0)
-    computing = light(CallDemand(4_000_000_000, 4_000_000_000, 2.4e12, "float16", declared=True))
+    computing = light(Demand(4_000_000_000, 4_000_000_000, 2.4e12, "float16", declared=True))
     assert (computing.bound, computing.arithmetic) == ("arithmetic", "float16") and computing.light_ms == pytest.approx(3.0)
     assert computing.share(4.0) == pytest.approx(0.75)
 
 
 def test_a_product_in_float32_is_made_the_faster_way() -> None:
-    asked = CallDemand(0, 0, 4e11, "float32", declared=True)
+    asked = Demand(0, 0, 4e11, "float32", declared=True)
     assert light(asked).arithmetic == "3 × tf32"
     assert light(asked).light_ms == pytest.approx(3.0)
     assert light(asked, reached=CEILINGS | {"tf32": 1e14}).arithmetic == "float32"
@@ -89,12 +90,12 @@ def test_a_product_in_float32_is_made_the_faster_way() -> None:
 
 
 def test_what_a_cache_spares_is_not_moved() -> None:
-    assert light(CallDemand(5_000_000, 3_000_000, 0.0, "float32", declared=True), spared_bytes=1_000_000).moved_bytes == 6_000_000
-    assert speed_of_light_of(CallDemand(1000, 1000, 0.0, "float32", declared=True), 1000, lambda _: Peak(1.0)) is None
+    assert light(Demand(5_000_000, 3_000_000, 0.0, "float32", declared=True), spared_bytes=1_000_000).moved_bytes == 6_000_000
+    assert speed_of_light_of(Demand(1000, 1000, 0.0, "float32", declared=True), 1000, lambda _: Peak(1.0)) is None
 
 
 def test_without_a_rate_for_its_format_the_bytes_alone_count() -> None:
-    found = light(CallDemand(4_000_000, 0, 1e15, "float8_e4m3fn", declared=True))
+    found = light(Demand(4_000_000, 0, 1e15, "float8_e4m3fn", declared=True))
     assert (found.bound, found.operations_per_s) == ("memory", None) and found.light_ms == pytest.approx(1e-3)
 
 
