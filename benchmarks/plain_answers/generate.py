@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 OPERATORS = Path(__file__).with_name("operators")
 ORDER = (
@@ -45,6 +46,13 @@ def answer(source: str) -> str:
     if "Model" not in own:
         raise AnswerError("there is no class Model")
     return "\n\n".join([HEADER, *map(_formulas, ORDER), _model(tree)]) + "\n"
+
+
+def executed(source: str, name: str) -> ModuleType:
+    """The text run as a module of this name."""
+    module = ModuleType(name)
+    exec(compile(source, name, "exec", dont_inherit=True), vars(module))
+    return module
 
 
 def _names(tree: ast.Module) -> set[str]:

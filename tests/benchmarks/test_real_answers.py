@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 from torch.utils import cpp_extension
 
-from benchmarks.plain_answers.shrink import executed
+from benchmarks.plain_answers.generate import executed
 from benchmarks.real_answers.__main__ import PLAN, CannotWriteError, main, text_of, write
 from benchmarks.real_answers.defects import DEFECTS
 from benchmarks.real_answers.generate import NothingToReplaceError
