@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from benchmarks.plain_answers.generate import AnswerError, answer, executed
 from benchmarks.plain_answers.operators.swaps import PLAIN_SWAPS
 from evaluator.worker.nested import tensors
-from tests.command_line import PROJECT
+from tests.command_line import PROJECT, Bench
 
 pytestmark = pytest.mark.nightly
 
@@ -158,12 +158,13 @@ def test_a_problem_with_such_a_name_of_its_own_is_refused() -> None:
         answer(HEAD)
 
 
-def test_all_problems_of_a_folder_are_answered(tmp_path: Path) -> None:
+def test_all_problems_of_a_folder_are_answered_and_judged(tmp_path: Path) -> None:
     folder = tmp_path / "KernelBench" / "level1"
     folder.mkdir(parents=True)
     (folder / "7_Sums.py").write_text(HEAD + SUMS + TAIL, encoding="utf-8")
     command = [sys.executable, "-m", "benchmarks.plain_answers", str(tmp_path / "KernelBench"), str(tmp_path / "answers")]
     subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=PROJECT)
-    assert (tmp_path / "answers" / "level1" / "level_1_problem_7_sample_0_kernel.py").read_text(encoding="utf-8").count(
-        "class ModelNew("
-    ) == 1
+    written = tmp_path / "answers" / "level1" / "level_1_problem_7_sample_0_kernel.py"
+    assert written.read_text(encoding="utf-8").count("class ModelNew(") == 1
+    done = Bench(tmp_path).run(written.parent, "--reference", tmp_path / "KernelBench", "--no-timing", "--json", "-")
+    assert [record["category"] for record in done.records] == ["no_custom_kernel"], done.stderr

@@ -42,6 +42,7 @@ RUN_BY = {
     "inspect eval": "tests/client/test_environments.py",
     "python -m assay_client.harbor": "tests/client/test_environments.py",
     "harbor run": "tests/client/test_environments.py",
+    "python pipeline.py ANSWERS": "tests/benchmarks/test_plain_answers.py",
     "python pipeline.py RUNS": "tests/problem/test_kernelbench_hard.py",
     "python -m benchmarks.kernelbench_hard": "tests/benchmarks/test_kernelbench_hard.py",
     "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
@@ -90,7 +91,6 @@ LESS = {
     r"--yardsticks \d+": "--variants 2 --yardsticks 1",
     r"--variants 40": "--variants 2",
     r"benchmarks.build --kind (\w+).*": r"benchmarks.build --kind \1 --limit 1",
-    r"(benchmarks.contract \S+ \S+)": r"\1 --device cpu",
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
 }
 """What is left out, or made smaller, of what takes long, by patterns."""
