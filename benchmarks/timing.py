@@ -24,7 +24,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,21 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.hold import context_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
+from evaluator.engine.judge_process import make_context
+from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
+from evaluator.machine import devices
+from evaluator.machine.cache_folder import default_root
 from evaluator.results.display.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result
+from evaluator.sandbox import Zygote, best_level
 
 SHARE = 0.95
 """Share of the evaluations within the reported spread."""
@@ -139,6 +145,17 @@ class Climbed:
         """All data, for JSON."""
         derived = {name: getattr(self, name) for name in ("spread", "time_ms", "shorter_ms", "truth_ms", "bias_ms", "reaches", "is_true")}
         return asdict(self) | derived
+
+
+@contextmanager
+def context_of(spec: str) -> Iterator[JudgeContext]:
+    """A judge context, with a fork server like the engine's."""
+    device, _ = devices.choose(spec)
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
+    recorder = launch_recorder(options)
+    environment = WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
+    with Zygote.start((WORKER_MODULE,), best_level(), environment) as zygote:
+        yield make_context(options, zygote)
 
 
 def judge(context: JudgeContext, rung: Rung, folder: Path, protocol: str | None) -> Result:

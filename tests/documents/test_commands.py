@@ -94,7 +94,7 @@ LESS = {
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
 }
 """What is left out, or made smaller, of what takes long, by patterns."""
-NEEDS_GPU = re.compile(r"\bcuda\b|benchmarks\.(hold|l2_flush)|--part (variants|devices|seeds)|assay calibrate|-m gpu")
+NEEDS_GPU = re.compile(r"\bcuda\b|--part (variants|devices|seeds)|assay calibrate|-m gpu")
 SOME_NOT_EVALUATED = re.compile(r"pipeline\.py (submissions|attacks|honest)")
 """Without a third party's package, some are not."""
 WORDS = {
