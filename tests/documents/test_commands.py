@@ -83,7 +83,6 @@ LESS = {
     r"--case 4096": "--case small",
     r"--repetitions 20 --budget \d+": "--repetitions 1 --budget 1",
     r'--rungs ".*?"': '--rungs "reduction 16"',
-    r"--frames 10000 --confined 400": "--frames 20 --confined 2",
     r"(benchmarks.leaderboard --db \S+)": r"\1 --evaluations 300 --problems 3 --authors 3 --with-evidence 20 --inserts 20 --repetitions 2",
     r"--repetitions 40": "--repetitions 2",
     r"benchmarks.service$": "benchmarks.service --submissions 8 --clients 2 --no-kills",
