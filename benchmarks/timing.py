@@ -1,17 +1,13 @@
 """Measures how accurate times are, on a ladder of honest kernels.
 
-    python -m benchmarks.timing [--device cuda|cpu] [--protocol NAME] [--repetitions 20] [--budget 900] [--rungs NAME,…] [--ncu NAME]
-                                [--cores LIST/LIST/…] [--json FILE]
+    python -m benchmarks.timing [--device cuda|cpu] [--protocol NAME] [--repetitions 20] [--budget 900] [--rungs NAME,…] [--json FILE]
 
 (a) Repeatability: the whole ladder is judged repeatedly, `--repetitions` times or until the budget (in seconds) is spent. The spread is
 the largest deviation of the speedup from its median in 19 of 20 evaluations.
 (b) Truth: torch.profiler (CUPTI) measures calls in this process, each after a flush if the protocol has one, from the start of a call's
 first kernel to the end of its last one. Profiling delays each kernel. Events around the calls, with and without the profiler, measure the
-delay; its part between a call's kernels is subtracted. On request ncu also measures one kernel, if allowed: the sum of its kernels. On a
-CPU it is the profiler's own clock around the call.
-(c) Cost: the timing's time beyond the calls, per call, and the bias of the device time against the truth.
-
-On a CPU, `--cores` judges every kernel with its workers pinned to each of these lists of cores in turn; `none` does not pin them.
+delay; its part between a call's kernels is subtracted. On a CPU it is the profiler's own clock around the call. The bias is the judge's
+time minus the truth.
 
 The submissions are PyTorch's own kernels, so that nothing is compiled; their references do the same work in another way.
 """
@@ -26,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +31,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ladder import Rung, ladder
-from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
+from benchmarks.truth import Caller, Truth, truth_of
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
 from evaluator.machine import devices
 from evaluator.machine.cache_folder import default_root
-from evaluator.results.display.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result
 from evaluator.sandbox import Zygote, best_level
 
@@ -66,8 +60,6 @@ class Climbed:
 
     rung: str
     device_kind: str
-    cores: tuple[int, ...] = ()
-    """Cores of its workers."""
     speedups: list[float] = field(default_factory=list)
     times_ms: list[float] = field(default_factory=list)
     """The submission's time in each evaluation."""
@@ -78,11 +70,8 @@ class Climbed:
     stops: list[str] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
     """Time that the judge's clock added to the claims."""
-    overheads_ms: list[float] = field(default_factory=list)
-    """The timing's time beyond the calls, per call of either side."""
     failures: list[str] = field(default_factory=list)
     truth: Truth | None = None
-    ncu_ms: float | None = None
 
     def note(self, result: Result) -> None:
         """Add an evaluation."""
@@ -97,8 +86,6 @@ class Climbed:
         self.samples.append(len(timing.candidate.samples_ms))
         self.stops.append(timing.stop)
         self.late_ms.append(timing.late_ms)
-        calls_ms = timing.calls * (timing.candidate.median_ms + timing.baseline.median_ms)
-        self.overheads_ms.append((result.evidence.stages_s["timing"] * 1e3 - calls_ms) / (2 * timing.calls))
 
     @property
     def spread(self) -> float | None:
@@ -185,37 +172,34 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name, context_of(options.device) as context:
         folder = Path(name)
-        contexts = [replace(context, cores=cores) for cores in options.cores or [context.cores]]
-        ways = [(rung, each, Climbed(rung.name, each.device.kind, each.cores)) for rung in rungs for each in contexts]
-        climbed = [one for _, _, one in ways]
+        climbed = [Climbed(rung.name, context.device.kind) for rung in rungs]
         is_cold = choose(options.protocol, context.device.kind).is_cold
         threads = torch.get_num_threads()
-        for rung, each, one in ways:
-            torch.set_num_threads(len(each.cores) or threads)  # as many as in its workers
+        torch.set_num_threads(len(context.cores) or threads)  # as many as in the workers
+        for rung, one in zip(rungs, climbed, strict=True):
             caller = Caller(rung, folder, torch.device(context.device.torch_device), is_cold)
-            one.truth = truth_of(caller, TRUTH_SHARE * options.budget / len(ways))
+            one.truth = truth_of(caller, TRUTH_SHARE * options.budget / len(rungs))
             caller.close()
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 torch.cuda.empty_cache()
         torch.set_num_threads(threads)
         for _ in range(options.repetitions):
-            for rung, each, one in ways:
+            for rung, one in zip(rungs, climbed, strict=True):
                 if time.monotonic() - start >= options.budget and one.speedups:
                     return climbed
-                one.note(judge(each, rung, folder, options.protocol))
+                one.note(judge(context, rung, folder, options.protocol))
     return climbed
 
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
     """One line per rung."""
-    columns = ("kernel", "cores", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise", "charged")
-    table = Table(*columns, "truth ms", "ncu ms", "bias", "beside a call, ms", "failed")
+    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise", "charged")
+    table = Table(*columns, "truth ms", "bias", "failed")
     for one in climbed:
         mark = {True: " ✓", False: " ✗", None: ""}
         bias = "" if one.bias_ms is None or not one.truth_ms else f"{one.bias_ms * 1e3:+.2f} µs, {one.bias_ms / one.truth_ms:+.1%}"
         table.add_row(
             one.rung,
-            cores_text(one.cores),
             _figure(one.time_ms),
             str(len(one.speedups)),
             _figure(statistics.median(one.speedups) if one.speedups else None),
@@ -225,16 +209,10 @@ def table_of(climbed: Sequence[Climbed]) -> Table:
             f"{one.stops.count('precise')}/{len(one.stops)}",
             f"{sum(late_ms > 0 for late_ms in one.late_ms)}/{len(one.late_ms)}",
             _figure(one.truth_ms),
-            _figure(one.ncu_ms),
             bias + mark[one.is_true],
-            _figure(statistics.median(one.overheads_ms) if one.overheads_ms else None),
             f"{len(one.failures)}: {one.failures[0]}" if one.failures else "",
         )
     return table
-
-
-def _core_lists(text: str) -> list[tuple[int, ...]]:
-    return [() if part == "none" else read_cores(part) for part in text.split("/")]
 
 
 def _figure(value: float | None) -> str:
@@ -249,22 +227,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="seconds; every kernel is judged at least once")
     parser.add_argument("--rungs", help="only rungs whose names begin with one of these, separated by commas")
-    parser.add_argument("--ncu", metavar="NAME", help="also measure this rung by ncu, as in 'elementwise 16777216'")
-    parser.add_argument("--cores", type=_core_lists, metavar="LIST/…", help="on a CPU: lists of cores to compare, as in 0-3, or none")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     kind = "cpu" if options.device == "cpu" else "cuda"
     wanted = tuple(options.rungs.split(",")) if options.rungs else ("",)
     rungs = [rung for rung in ladder(kind) if rung.name.startswith(wanted)]
     climbed = climb(options, rungs)
-    console = Console(width=220)
-    for one in climbed:
-        if options.ncu == one.rung:
-            found = ncu_ms(options.ncu, options.protocol)
-            one.ncu_ms = found if isinstance(found, float) else None
-            if isinstance(found, str):
-                console.print(f"ncu: {found}", markup=False)
-    console.print(table_of(climbed))
+    Console(width=220).print(table_of(climbed))
     if options.json:
         report = {"device": options.device, "protocol": choose(options.protocol, kind).name, "evaluator": EVALUATOR_VERSION}
         report |= {"budget_s": options.budget, "rungs": [one.record() for one in climbed]}

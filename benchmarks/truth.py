@@ -1,17 +1,8 @@
-"""Measures calls by a profiler, for benchmarks.timing to compare with the judge's times.
-
-python -m benchmarks.truth NAME       calls one kernel of the ladder on a GPU, for ncu to look at
-"""
+"""Measures calls by a profiler, for benchmarks.timing to compare with the judge's times."""
 
 import contextlib
-import csv
-import io
 import os
-import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +11,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.ladder import Rung, ladder
+from benchmarks.ladder import Rung
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
-from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing.setup import room_bytes
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.load import load
@@ -141,44 +131,3 @@ def kernel_spans_ms(events: Sequence[Any]) -> list[tuple[float, int]]:
         if mine:
             spans.append(((max(one.end for one in mine) - min(one.start for one in mine)) / 1e3, len(mine)))
     return spans
-
-
-def ncu_ms(name: str, protocol: str | None) -> float | str:
-    """The sum of a call's kernels by ncu, or why there is none. ncu itself flushes caches; it must not lock the clocks."""
-    ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
-    command = [ncu, "--csv", "--clock-control", "none", "--cache-control", "all" if choose(protocol, "cuda").is_cold else "none"]
-    command += ["--metrics", "gpu__time_duration.sum", "--nvtx", "--nvtx-include", f"{CALL}/"]
-    command += [sys.executable, "-m", "benchmarks.truth", name]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    times_ms = read_ncu(done.stdout)
-    return sum(times_ms) if times_ms else (done.stdout + done.stderr).strip()[-500:]
-
-
-def read_ncu(text: str) -> list[float]:
-    """Durations of a call's kernels in ms, from ncu's table."""
-    lines = text.splitlines()
-    start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    in_ms = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
-    rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
-    found = [row for row in rows if row.get("Metric Unit") in in_ms and not any(name in row["Kernel Name"] for name in BESIDE_KERNELS)]
-    return [float(row["Metric Value"].replace(",", "")) * in_ms[row["Metric Unit"]] for row in found]
-
-
-def call_under_ncu(name: str) -> None:
-    """Call a rung's submission three times to warm up, and then once in the range that ncu measures."""
-    rung = next(each for each in ladder("cuda") if each.name == name)
-    with tempfile.TemporaryDirectory() as folder:
-        caller = Caller(rung, Path(folder), torch.device("cuda:0"), is_cold=False)
-        for _ in range(3):
-            caller()
-        torch.cuda.nvtx.range_push(CALL)  # type: ignore[no-untyped-call]
-        caller()
-        torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
-        caller.close()
-
-
-if __name__ == "__main__":
-    call_under_ncu(sys.argv[1])

@@ -1,7 +1,6 @@
 """The ladder on which times are held against the truth."""
 
 import json
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from benchmarks.ladder import ladder
 from benchmarks.timing import Climbed, main
-from benchmarks.truth import BESIDE_KERNELS, CALL, Truth, kernel_spans_ms, read_ncu
+from benchmarks.truth import BESIDE_KERNELS, CALL, Truth, kernel_spans_ms
 from evaluator.problem.load import load
 
 pytestmark = pytest.mark.nightly
@@ -39,19 +38,6 @@ def test_a_call_is_from_its_first_kernel_to_its_last() -> None:
 def test_what_the_profiler_takes_between_kernels_is_no_part_of_a_call() -> None:
     assert Truth(0.1, 5, 0.01).ms == pytest.approx(0.092)
     assert Truth(0.1, 1, 0.01).ms == 0.1, "it is beside the only kernel"
-
-
-def test_the_table_of_ncu_in_any_unit() -> None:
-    text = (
-        "==PROF== Connected\n"
-        '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
-        '"0","spin_kernel(long)","gpu__time_duration.sum","ms","10.1"\n'
-        '"0","relu","gpu__time_duration.sum","us","12.5"\n'
-        '"1","relu","gpu__time_duration.sum","nsecond","1,500"\n'
-        '"2","relu","gpu__time_duration.sum","ms","0.25"\n'
-    )
-    assert read_ncu(text) == pytest.approx([0.0125, 0.0015, 0.25])
-    assert read_ncu("==ERROR== ERR_NVGPUCTRPERM\n") == []
 
 
 def test_the_spread_is_that_of_nineteen_of_twenty() -> None:
@@ -90,7 +76,7 @@ def test_every_rung_is_a_problem_and_a_submission(kind: str, tmp_path: Path) -> 
         compile(rung.submission(), rung.name, "exec")
 
 
-def test_the_ladder_is_climbed_as_often_as_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ladder_is_climbed_as_often_as_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "ladder.json"
     options = ["--device", "cpu", "--rungs", "launches 8,elementwise 4096", "--repetitions", "2", "--budget", "120"]
     assert main([*options, "--json", str(target)]) == 0
@@ -100,13 +86,6 @@ def test_the_ladder_is_climbed_as_often_as_asked_for(tmp_path: Path, capsys: pyt
     for rung in report["rungs"]:
         assert rung["failures"] == [] and len(rung["speedups"]) == 2
         assert rung["truth_ms"] > 0 and rung["spread"] is not None and min(rung["times_ms"]) > 0
-    assert "launches 8" in capsys.readouterr().out
-
-
-def test_sets_of_cores_are_compared_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    last, target = max(os.sched_getaffinity(0)), tmp_path / "ladder.json"
-    options = ["--device", "cpu", "--rungs", "launches 8", "--repetitions", "1", "--cores", f"none/{last}", "--json", str(target)]
-    assert main(options) == 0
-    rungs = json.loads(target.read_text(encoding="utf-8"))["rungs"]
-    assert [(rung["rung"], rung["cores"], len(rung["speedups"])) for rung in rungs] == [("launches 8", [], 1), ("launches 8", [last], 1)]
-    assert "profiler_start" not in capfd.readouterr().err, "what the profiler's library says of itself is kept away"
+    told = capfd.readouterr()
+    assert "launches 8" in told.out
+    assert "profiler_start" not in told.err, "what the profiler's library says of itself is kept away"
