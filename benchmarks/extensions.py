@@ -1,8 +1,8 @@
-"""Build requests of the shipped submissions, as their workers would send them to the builder, and some of several sources."""
+"""Build requests of the shipped submissions, as their workers would send them to the builder."""
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,59 +23,21 @@ class Extension:
     """The first extension of a submission."""
 
     label: str
-    """The submission's path, relative to the searched folder."""
+    """The submission's path below the folder of submissions."""
     request: BuildRequest
-
-
-_OPERATION = """#include <torch/extension.h>
-#include <vector>
-
-torch::Tensor times_NUMBER(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    const float* from = x.data_ptr<float>();
-    float* to = y.data_ptr<float>();
-    at::parallel_for(0, x.numel(), 1024, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) to[i] = from[i] * NUMBER;
-    });
-    return y;
-}
-"""
-_BINDING = """#include <torch/extension.h>
-
-DECLARATIONS
-
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-BINDINGS
-}
-"""
-
-
-def several_sources(counts: Sequence[int] = (2, 3, 4)) -> Iterator[Extension]:
-    """C++ extensions of so many sources, one of which binds the functions of the others. The shipped ones have one source each."""
-    for count in counts:
-        numbers = range(1, count)
-        declarations = "\n".join(f"torch::Tensor times_{number}(torch::Tensor x);" for number in numbers)
-        bindings = "\n".join(f'm.def("times_{number}", &times_{number});' for number in numbers)
-        texts = {f"times_{number}.cpp": _OPERATION.replace("NUMBER", str(number)) for number in numbers}
-        texts["main.cpp"] = _BINDING.replace("DECLARATIONS", declarations).replace("BINDINGS", bindings)
-        sources = [{"name": name, "text": text} for name, text in texts.items()]
-        flags = ["-O3", "-fopenmp"]
-        yield Extension(
-            f"{count} sources", BuildRequest.model_validate({"name": f"sources_{count}", "sources": sources, "extra_cflags": flags})
-        )
 
 
 class _AskedError(Exception):
     """Ends the loading of a submission at its first build."""
 
 
-def shipped_extensions(folder: Path = FOLDER) -> Iterator[Extension]:
-    """The first extension of each submission below `folder`, in order, without submissions that request none or an invalid one."""
-    for submission in find([folder], every_block=True):
+def shipped_extensions() -> Iterator[Extension]:
+    """The first extension of each shipped submission, in order, without submissions that request none or an invalid one."""
+    for submission in find([FOLDER], every_block=True):
         request = requested(submission.code)
         if request is not None:
             block = f" [{submission.block}]" if submission.block else ""
-            yield Extension(f"{submission.path.relative_to(folder)}{block}", request)
+            yield Extension(f"{submission.path.relative_to(FOLDER)}{block}", request)
 
 
 def requested(source: str) -> BuildRequest | None:

@@ -1,16 +1,12 @@
 """Makes hundreds of distinct submissions: variants of the shipped ones, each with its origin's fair verdict.
 
-    python -m benchmarks.variants FOLDER [--kind cuda|cpp] [--count N] [--seed N]
-
 A variant renames the kernels and the functions that Python calls, and changes the block size, unroll factor or schedule if the origin
 allows it. So each is compiled: no build cache can share a build between variants, or with an origin.
 """
 
-import argparse
 import random
 import re
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,10 +56,10 @@ class Variant:
     code: str
 
 
-def origins(kind: str, folder: Path = FOLDER) -> list[Origin]:
+def origins(kind: str) -> list[Origin]:
     """The shipped submissions of a kind, cuda or cpp, that reach a compiler and don't end by a timeout; sorted."""
     found = []
-    for path in sorted(folder.glob("*/*.py")):
+    for path in sorted(FOLDER.glob("*/*.py")):
         code = path.read_text(encoding="utf-8")
         is_cpp = path.name.startswith("cpp_")
         if "load_inline(" not in code or is_cpp != (kind == "cpp"):
@@ -75,10 +71,10 @@ def origins(kind: str, folder: Path = FOLDER) -> list[Origin]:
     return found
 
 
-def variants(kind: str, count: int, seed: int = 0, folder: Path = FOLDER) -> list[Variant]:
+def variants(kind: str, count: int, seed: int = 0) -> list[Variant]:
     """`count` variants, of all origins in turn, in an order that depends on the seed; equal for equal seeds."""
     draw = random.Random(seed)
-    shuffled = origins(kind, folder)
+    shuffled = origins(kind)
     draw.shuffle(shuffled)
     return [_variant(shuffled[number % len(shuffled)], number, draw) for number in range(count)]
 
@@ -108,20 +104,3 @@ def _own_names(code: str) -> list[str]:
     """Names of kernels and bound functions."""
     bound = [name.strip().strip("'\"") for names in _FUNCTIONS.findall(code) for name in names.split(",")]
     return list(dict.fromkeys([*_KERNEL.findall(code), *filter(None, bound)]))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write variants into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.variants", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--kind", choices=KINDS, default="cuda", help="default: %(default)s")
-    parser.add_argument("--count", type=int, default=100, metavar="N", help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    options = parser.parse_args(arguments)
-    for path in write(variants(options.kind, options.count, options.seed), options.folder):
-        print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
