@@ -61,14 +61,10 @@ class Bench:
         paths: Sequence[Path],
         cache: Path,
         env: dict[str, str] | None = None,
-        more: Sequence[str] = (),
     ) -> PipelineRun:
-        """Run the command line over `paths`, with `more` options, and note it in `part`. Raises RunFailedError."""
+        """Run the command line over `paths`, and note it in `part`. Raises RunFailedError."""
         self.tell(f"{name}: pipeline.py")
-        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind, *more]
-        for option in ("problem", "case", "jobs"):
-            if (value := getattr(self.options, option)) is not None:
-                arguments += [f"--{option}", str(value)]
+        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind]
         place = Place(self.folder / name.replace(" ", "-"), cache)
         run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
         self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time limit was reached'}")
@@ -86,7 +82,7 @@ class Bench:
             if self.left_s < self.longest_s:
                 self.tell(f"{name}: no time for the remaining {len(chosen) - len(runs)}")
                 break
-            run = run_stock(subject, self.device.kind, folder / str(number), self.options.calls, self.options.timeout)
+            run = run_stock(subject, self.device.kind, folder / str(number))
             runs.append(run)
             self.longest_s = max(self.longest_s, run.wall_s)
             self.tell(f"{name}: {place} of {len(chosen)}: {subject.label}: {run.verdict} in {run.wall_s:.1f} s")

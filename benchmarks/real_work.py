@@ -1,14 +1,13 @@
 """Measures real work: one run of the command line judges submissions to KernelBench's own problems, with a cold cache.
 
     python -m benchmarks.real_answers PATH/TO/KernelBench/KernelBench ANSWERS
-    python -m benchmarks.real_work PATH/TO/KernelBench/KernelBench ANSWERS [--limit S] [--json FILE] [--judge-args='--jobs 8']
+    python -m benchmarks.real_work PATH/TO/KernelBench/KernelBench ANSWERS [--limit S] [--json FILE]
 
 Meanwhile it samples the GPU's utilization twice a second, and every 50 ms whether a judge holds the device (by /proc/locks). The judging
 phase is from the first hold to the last release. After --limit seconds it interrupts the run, and reports the results so far.
 """
 
 import argparse
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from benchmarks.device_watch import DeviceWatch
 from benchmarks.measuring import written
 from benchmarks.pipeline_run import Place, RunFailedError, run_pipeline
 from benchmarks.real_work_report import report, tables
-from benchmarks.throughput import is_filled, machine
+from benchmarks.throughput import machine
 from evaluator.machine import devices
 
 DAY_S = 86400.0
@@ -43,21 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = [devices.choose(options.device)[0]] if options.device == "cpu" else devices.gpus()
         if not chosen:
             raise ValueError("there is no GPU; use --device cpu to try it out")
-        if options.cache and is_filled(options.cache) and not options.warm:
-            raise ValueError(f"{options.cache} is not empty, but a cold run needs an empty cache: use --warm, or another folder")
     except (OSError, ValueError) as error:
         console.print(f"benchmarks.real_work: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2
     subprocess.run([sys.executable, "-c", "import torch"], check=True)  # so that the run does not wait for the disk
     with tempfile.TemporaryDirectory(prefix="assay-real-work-") as temporary:
-        folder = Path(options.keep or temporary)
         watch = DeviceWatch(chosen, Path(tempfile.gettempdir()))
-        command = [str(options.answers), "--reference", str(options.problems), "--device", options.device, *shlex.split(options.judge_args)]
+        command = [str(options.answers), "--reference", str(options.problems), "--device", options.device]
         watch.start()
         try:
-            run = run_pipeline(
-                command, Place(folder, options.cache or Path(temporary, "cache")), timeout_s=options.limit, tell=console.print
-            )
+            place = Place(Path(temporary), Path(temporary, "cache"))
+            run = run_pipeline(command, place, timeout_s=options.limit, tell=console.print)
         except RunFailedError as error:
             console.print(f"benchmarks.real_work: {error}", highlight=False, markup=False, soft_wrap=True)
             return 2
@@ -78,11 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add("answers", type=Path, help="output folder of benchmarks.real_answers")
     add("--limit", type=float, default=DAY_S, metavar="S", help="interrupt the run after S seconds (default: a day)")
     add("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    add("--judge-args", default="", metavar="'OPTIONS'", help="further options for pipeline.py")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="default: %(default)s")
-    add("--keep", metavar="DIR", help="keep database, records and log there (default: a temporary folder)")
-    add("--cache", type=Path, metavar="DIR", help="the ASSAY_CACHE, kept (default: a temporary folder)")
-    add("--warm", action="store_true", help="--cache may have builds in it")
     return parser
 
 

@@ -36,7 +36,7 @@ WARM_UP_CALLS = 3
 TOLERANCE = 1e-4
 """Absolute and relative tolerance; the original's for float32."""
 SEED = 42
-TIMEOUT_S = 600.0
+TIMEOUT_S = 300.0
 MAX_MESSAGE_CHARS = 2000
 
 

@@ -31,36 +31,31 @@ def of_report(report: Plain) -> Iterator[Table]:
             yield _verdicts(name, part)
 
 
-def ratio(part: Plain, way: str, against: str) -> float | None:
-    """Speedup of ours, `way` (cold or warm), over the yardstick, `against`; None unless both are complete."""
-    ours, stock = part.get(f"ours {way}"), part.get(f"stock {against} scaled")
+def ratio(part: Plain, way: str) -> float | None:
+    """Speedup of ours, `way` (cold or warm), over the yardstick; None unless both are complete."""
+    ours, stock = part.get(f"ours {way}"), part.get("stock cold scaled")
     return stock["total_s"] / ours["wall_s"] if ours and stock and ours["complete"] else None
 
 
 def _walls(name: str, part: Plain, targets: Targets) -> Table:
-    columns = ("", "wall s", "s each", "an hour", "faster than cold", "than warm", "busy", "of the run", "target")
+    columns = ("", "wall s", "s each", "an hour", "times as fast", "busy", "of the run", "target")
     table = _table(f"{name}: {part['submissions']} submissions", *columns)
-    for way in ("cold", "warm"):
-        if stock := part.get(f"stock {way} scaled"):
-            label = f"yardstick {way}" + (f", {stock['measured']} of {stock['of']} measured" if stock["measured"] < stock["of"] else "")
-            error = f" ±{stock['error_s']:.0f}" if stock["error_s"] else ""
-            table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 5)
+    if stock := part.get("stock cold scaled"):
+        label = "yardstick cold" + (f", {stock['measured']} of {stock['of']} measured" if stock["measured"] < stock["of"] else "")
+        error = f" ±{stock['error_s']:.0f}" if stock["error_s"] else ""
+        table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 4)
     for way in ("cold", "warm"):
         if ours := part.get(f"ours {way}"):
             label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} at the time limit")
-            ratios = (_times(ratio(part, way, against)) for against in ("cold", "warm"))
+            times = "" if (found := ratio(part, way)) is None else f"{found:.2f}"
             busy = [f"{ours['busy'][share]:.0%}" if ours["busy"]["devices"] else "" for share in ("share", "share_of_run")]
             target = targets.get((name, f"ours {way}"), "")
-            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), *ratios, *busy, target)
+            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), times, *busy, target)
     return table
 
 
 def _pace(wall_s: float, count: int) -> tuple[str, str]:
     return (f"{wall_s / count:.2f}", f"{3600 * count / wall_s:.0f}") if count else ("", "")
-
-
-def _times(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _devices(part: Plain, targets: Targets) -> Table:
@@ -78,12 +73,11 @@ def _devices(part: Plain, targets: Targets) -> Table:
 def _stages(name: str, part: Plain) -> Table:
     """Seconds by stage, summed over all evaluations. Equal stage names of the two programs need not mean the same."""
     columns: dict[str, Plain] = {label: run["stages_s"] for label, run in part.items() if isinstance(run, dict) and "stages_s" in run}
-    for way in ("cold", "warm"):
-        if runs := part.get(f"stock {way}"):
-            sums: Counter[str] = Counter()
-            for run in runs:
-                sums.update(run["stages_s"])
-            columns[f"yardstick {way} ({len(runs)})"] = sums
+    if runs := part.get("stock cold"):
+        sums: Counter[str] = Counter()
+        for run in runs:
+            sums.update(run["stages_s"])
+        columns[f"yardstick cold ({len(runs)})"] = sums
     table = _table(f"{name}: seconds by stage, summed over evaluations", "stage", *columns)
     for stage in dict.fromkeys(stage for sums in columns.values() for stage in sums):
         table.add_row(stage, *(f"{sums[stage]:.1f}" if stage in sums else "" for sums in columns.values()))
@@ -91,14 +85,13 @@ def _stages(name: str, part: Plain) -> Table:
 
 
 def _verdicts(name: str, part: Plain) -> Table:
-    table = _table(f"{name}: verdicts and seconds", "submission", "ours", "cold", "warm", "yardstick", "cold", "warm")
-    runs = {key: {_label(run): run for run in _evaluations(part, key)} for key in ("ours cold", "ours warm", "stock cold", "stock warm")}
-    for label in dict.fromkeys(label for found in runs.values() for label in found):
-        cells = []
-        for who, seconds in (("ours", "duration_s"), ("stock", "wall_s")):
-            cold, warm = runs[f"{who} cold"].get(label), runs[f"{who} warm"].get(label)
-            known = cold or warm
-            cells += [known["verdict"] if known else "", *("" if run is None else f"{run[seconds]:.1f}" for run in (cold, warm))]
+    table = _table(f"{name}: verdicts and seconds", "submission", "ours", "cold", "warm", "yardstick", "cold")
+    cold, warm, stock = ({_label(run): run for run in _evaluations(part, key)} for key in ("ours cold", "ours warm", "stock cold"))
+    for label in dict.fromkeys([*cold, *warm, *stock]):
+        known, by_stock = cold.get(label) or warm.get(label), stock.get(label)
+        cells = [known["verdict"] if known else ""]
+        cells += [f"{ours[label]['duration_s']:.1f}" if label in ours else "" for ours in (cold, warm)]
+        cells += [by_stock["verdict"], f"{by_stock['wall_s']:.1f}"] if by_stock else ["", ""]
         table.add_row(label, *cells)
     return table
 
