@@ -1,11 +1,10 @@
 """Measures the rewards per hour that the service gives a trainer, with real problems and submissions that all need a build.
 
-    python -m benchmarks.rewards [--device cpu|cuda] [--count N] [--group N] [--under-way N] [--jobs N] [--builds DIR] [--json FILE]
+    python -m benchmarks.rewards [--device cpu|cuda] [--count N] [--group N] [--json FILE]
 
 Starts the service in its own folder, and submits variants of the shipped submissions as a trainer does: groups of responses to one
 problem, one `AsyncClient.score` per group, several groups at once. All submissions differ, so each is built; each is right, wrong or not
-buildable like its origin. The clock runs from the first call to the last reward; the service is started before. --builds DIR keeps the
-builds: a second run with the same --seed finds them, unlike a trainer's service.
+buildable like its origin. The clock runs from the first call to the last reward; the service is started before.
 """
 
 import argparse
@@ -32,20 +31,16 @@ AIM = 1000
 """Target: rewards per hour of one GPU."""
 KINDS = {"cpu": "cpp", "cuda": "cuda"}
 """Kind of variants by device."""
+AT_ONCE = 8
+"""Groups under way."""
 
 
 class Service(Process):
-    """A service on the chosen device, with `jobs` judges, or its own choice."""
+    """A service on the chosen device."""
 
-    def __init__(self, root: Path, device: str, jobs: int | None, builds: Path | None) -> None:
+    def __init__(self, root: Path, device: str) -> None:
         super().__init__(root)
-        self.judging = ("--device", device, *(() if jobs is None else ("--jobs", str(jobs))))
-        self._builds = builds
-
-    @property
-    def environment(self) -> dict[str, str]:
-        own = super().environment
-        return own if self._builds is None else own | {"ASSAY_CACHE": str(self._builds)}
+        self.judging = ("--device", device)
 
 
 @dataclass
@@ -80,8 +75,8 @@ def problem_of(variant: Variant) -> str:
     return variant.label.partition("/")[0]
 
 
-async def score(service: Process, made: Sequence[Variant], size: int, under_way: int, figures: Figures) -> None:
-    """Score all, so many groups at once. Raises AssayError."""
+async def score(service: Process, made: Sequence[Variant], size: int, figures: Figures) -> None:
+    """Score all, several groups at once. Raises AssayError."""
     waiting = iter(groups(made, size))
 
     async def trainer(client: AsyncClient) -> None:
@@ -93,7 +88,7 @@ async def score(service: Process, made: Sequence[Variant], size: int, under_way:
 
     start = time.monotonic()
     async with AsyncClient(service.address, service.token) as client, asyncio.TaskGroup() as running:
-        for _ in range(under_way):
+        for _ in range(AT_ONCE):
             running.create_task(trainer(client))
     figures.took_s = time.monotonic() - start
 
@@ -110,10 +105,10 @@ def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) 
 
 def measure(root: Path, options: argparse.Namespace) -> Figures:
     """Start a service, and score everything."""
-    made = variants(KINDS[options.device], options.count, options.seed)
+    made = variants(KINDS[options.device], options.count)
     figures = Figures(options.device, len(made), options.group)
-    with Service(root, options.device, options.jobs, options.builds) as service:
-        asyncio.run(score(service, made, options.group, options.under_way, figures))
+    with Service(root, options.device) as service:
+        asyncio.run(score(service, made, options.group, figures))
     return figures
 
 
@@ -144,10 +139,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--device", choices=tuple(KINDS), default="cpu", help="default: %(default)s")
     add("--count", type=int, default=100, metavar="N", help="submissions (default: %(default)s)")
     add("--group", type=int, default=8, metavar="N", help="responses to one problem that are scored together (default: %(default)s)")
-    add("--under-way", type=int, default=8, metavar="N", help="groups at once (default: %(default)s)")
-    add("--jobs", type=int, metavar="N", help="judges (default: the service's)")
-    add("--seed", type=int, default=0, metavar="N", help="of the variants (default: %(default)s)")
-    add("--builds", type=Path, metavar="DIR", help="folder of builds (default: an empty one)")
     add("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="assay-rewards-") as folder:

@@ -1,6 +1,6 @@
 """Tests the service under load, attacks and crashes: every accepted submission must end with exactly one right result.
 
-    python -m benchmarks.service [--submissions N] [--clients N] [--hostile SHARE] [--no-kills] [--soak N] [--db URL] [--json FILE]
+    python -m benchmarks.service [--submissions N] [--clients N] [--no-kills] [--soak N]
 
 Starts the service on the CPU with a trivial problem. Clients submit distinct submissions, each with an idempotency key, and poll them
 until all have results. Meanwhile it kills the fork servers of judges and workers, a judge, and the service, which is restarted at once. A
@@ -11,7 +11,6 @@ memory of all of the service's processes.
 
 import argparse
 import asyncio
-import json
 import random
 import statistics
 import sys
@@ -20,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
@@ -38,6 +37,7 @@ from tests.web.service.process import Process
 ACCEPT_TARGET_S = 0.1
 GROWTH_TARGET = 0.1
 """Share of its memory that the service may gain between the first and the last quarter of a soak."""
+HOSTILE_SHARE = 0.05
 GIVE_UP_S = 7200.0
 SAMPLE_S = 1.0
 RETRY_S = 0.2
@@ -288,11 +288,11 @@ def examine(service: Process, items: Sequence[Item], running: Load, figures: Fig
         figures.faults.append(f"there are results of {len(results)} submissions to {len(requests)} requests")
 
 
-def measure(root: Path, items: Sequence[Item], clients: int, kills: bool, db: str | None, jobs: int | None = None) -> Figures:
+def measure(root: Path, items: Sequence[Item], clients: int, kills: bool) -> Figures:
     """Start a service, load it, and check the results."""
     figures = Figures(len(items), clients)
     over = threading.Event()
-    with Process(root, db, *(["--jobs", str(jobs)] if jobs else [])) as service:
+    with Process(root) as service:
         running = Load(service, figures)
         threads = [threading.Thread(target=_watch, args=(service, figures, over), daemon=True)]
         if kills:
@@ -346,30 +346,24 @@ def _by_quarters(memory_bytes: Sequence[int]) -> str:
     return ", ".join(f"{statistics.median(quarter) / 2**20:.0f}" for quarter in quarters)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Returns 0 without faults, else 1. A time above its target is reported, but not a fault."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description="Tests the service under load, attacks and crashes.")
     parser.add_argument("--submissions", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--hostile", type=float, default=0.05, help="share of the submissions")
     parser.add_argument("--no-kills", action="store_true")
     parser.add_argument("--soak", type=int, metavar="N", help="submit N that are judged quickly, and kill nothing")
-    parser.add_argument("--db", metavar="DB", help="an empty database (default: SQLite in a temporary folder)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="judges")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     soak = options.soak is not None
     kinds = [kind for kind in HONEST if not soak or kind != "right"]
-    items = load(options.soak or options.submissions, 0.0 if soak else options.hostile, kinds)
+    items = load(options.soak or options.submissions, 0.0 if soak else HOSTILE_SHARE, kinds)
     with tempfile.TemporaryDirectory(prefix="assay-service-") as folder:
-        figures = measure(Path(folder), items, options.clients, not (soak or options.no_kills), options.db, options.jobs)
+        figures = measure(Path(folder), items, options.clients, not (soak or options.no_kills))
     show(figures, soak)
     if figures.p99_s > ACCEPT_TARGET_S:
         print(f"the target of {ACCEPT_TARGET_S * 1000:g} ms to accept is missed")
     if soak and figures.growth > GROWTH_TARGET:
         figures.faults.append(f"the memory grew by {figures.growth:.1%}")
-    if options.json:
-        options.json.write_text(json.dumps(asdict(figures), indent=1), encoding="utf-8")
     return 1 if figures.faults else 0
 
 

@@ -33,7 +33,7 @@ def test_under_load_with_all_that_is_killed_every_submission_has_one_right_resul
         *service.load(20, 0.0, kinds),
         *(service.Item(20 + n, k, True, service.HOSTILE[k]) for n, k in enumerate(("leaves", "crashes"))),
     ]
-    figures = service.measure(tmp_path, items, 6, True, None)
+    figures = service.measure(tmp_path, items, 6, True)
     assert figures.faults == []
     assert sum(figures.categories.values()) == len(figures.accept_s) == 22
     assert len(figures.kills) == 4 and not any("not found" in kill for kill in figures.kills)
