@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import math
 import os
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,9 +15,31 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.pipeline_run import PipelineRun, Place, busy, run_pipeline, stage_sums
-from benchmarks.scaling import scaled
 from benchmarks.stock_protocol import StockRun, Subject, run_stock
 from evaluator.machine.devices import Device
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Time of a whole."""
+
+    total_s: float
+    error_s: float | None
+    """Standard error, for a sample without replacement; 0 if all were measured, None for a sample of one."""
+    measured: int
+    of: int
+
+
+def scaled(sample_s: Sequence[float], count: int) -> Scaled:
+    """Estimate for `count` items from `sample_s`, the times of one or more that were chosen at random without replacement."""
+    measured = len(sample_s)
+    total_s = statistics.fmean(sample_s) * count
+    if measured == count:
+        return Scaled(total_s, 0.0, measured, count)
+    if measured == 1:
+        return Scaled(total_s, None, measured, count)
+    error_s = count * statistics.stdev(sample_s) * math.sqrt((1 - measured / count) / measured)
+    return Scaled(total_s, error_s, measured, count)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import tables, variants
-from benchmarks.scaling import scaled
+from benchmarks.measuring import scaled
 from benchmarks.stock_protocol import Subject
 from benchmarks.throughput import drawn, main, subjects_of
 from tests.shipped import FOLDER
