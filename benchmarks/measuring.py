@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.pipeline_run import PipelineRun, Place, busy, run_pipeline, stage_sums
+from benchmarks.pipeline_run import PipelineRun, Place, run_pipeline, stage_sums
 from benchmarks.stock_protocol import StockRun, Subject, run_stock
 from evaluator.machine.devices import Device
 
@@ -125,22 +125,19 @@ def written(target: Path, report: dict[str, Any]) -> None:
 
 def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
     """A run as plain data, with short names of submissions."""
-    use = busy(run.results)
     return {
         "wall_s": run.wall_s,
         "complete": run.complete,
         "judged": len(run.results),
         "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
         "stages_s": stage_sums(run.results),
-        "busy": {**asdict(use), "share": use.share, "share_of_run": use.share_of(run.wall_s)},
+        "devices": sorted({result.device for result in run.results if result.device}),
         "evaluations": [
             {
                 "submission": short(result.submission),
                 "block": result.block,
                 "verdict": f"{result.status}/{result.category}",
                 "duration_s": result.duration_s,
-                "stages_s": result.evidence.stages_s,
-                "device": result.device,
             }
             for result in run.results
         ],

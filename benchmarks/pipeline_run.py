@@ -1,4 +1,4 @@
-"""Measures one run of the command line from outside: its duration, and its evaluations' time by stage."""
+"""Measures one run of the command line from outside: its duration, its results, and their time by stage."""
 
 import contextlib
 import json
@@ -10,17 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from db.store import Store
 from evaluator.results.result import Result
 
 ROOT = Path(__file__).resolve().parents[1]
-FREE_STAGES = ("start", "load", "queue", "build", "place", "prepare", "wait")
-"""Stages of an evaluation before it has the device: it neither holds nor slows it. In `place` it waits for
-others before it, in `wait` for the one that has the device. In `prepare` CUDA starts for its worker, and, if
-the problem is new to the judge, the judging kernels are loaded."""
 ALL_JUDGED = (0, 1)
 """Exit codes of a complete run."""
 TELL_EVERY_S = 10.0
@@ -54,29 +49,6 @@ class PipelineRun:
     """False if it was interrupted for lack of time."""
     results: tuple[Result, ...]
     """In the order of arrival."""
-
-
-@dataclass(frozen=True)
-class Busy:
-    """How well the devices were used in the judging phase.
-
-    The judging phase begins when the first evaluation has a device exclusively, and ends with the last one; both are computed from the
-    times stored with the evaluations.
-    """
-
-    held_s: float
-    """Time of exclusive use, summed over all evaluations."""
-    phase_s: float
-    devices: tuple[str, ...]
-
-    @property
-    def share(self) -> float:
-        """Held share of the judging phase, averaged over the devices."""
-        return self.share_of(self.phase_s)
-
-    def share_of(self, seconds: float) -> float:
-        """Held share of so much time, averaged over the devices."""
-        return self.held_s / (seconds * len(self.devices)) if seconds and self.devices else 0.0
 
 
 def run_pipeline(
@@ -146,21 +118,3 @@ def stage_sums(results: Iterable[Result]) -> dict[str, float]:
     for result in results:
         sums.update(result.evidence.stages_s)
     return dict(sums.most_common())
-
-
-def busy(results: Iterable[Result]) -> Busy:
-    """Use of the devices, from the evaluations that got one."""
-    held = [result for result in results if result.evidence.held_s]
-    if not held:
-        return Busy(0.0, 0.0, ())
-    phase = max(map(_ended, held)) - min(map(_got_device, held))
-    held_s = sum(sum(result.evidence.held_s.values()) for result in held)
-    return Busy(held_s, phase.total_seconds(), tuple(sorted({result.device for result in held if result.device})))
-
-
-def _got_device(result: Result) -> datetime:
-    return result.started_at + timedelta(seconds=sum(result.evidence.stages_s.get(stage, 0.0) for stage in FREE_STAGES))
-
-
-def _ended(result: Result) -> datetime:
-    return result.started_at + timedelta(seconds=result.duration_s)

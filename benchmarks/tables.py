@@ -12,7 +12,7 @@ Targets = Mapping[tuple[str, str], str]
 TARGETS = {
     ("seeds", "ours cold"): "8 times, under 60 s",
     ("seeds", "ours warm"): "25 times",
-    ("variants", "ours cold"): "15 times, busy 70 %",
+    ("variants", "ours cold"): "15 times",
     ("devices", "ratio"): "1.9",
 }
 """Targets for the H200, shown if there is a GPU."""
@@ -38,19 +38,18 @@ def ratio(part: Plain, way: str) -> float | None:
 
 
 def _walls(name: str, part: Plain, targets: Targets) -> Table:
-    columns = ("", "wall s", "s each", "an hour", "times as fast", "busy", "of the run", "target")
+    columns = ("", "wall s", "s each", "an hour", "times as fast", "target")
     table = _table(f"{name}: {part['submissions']} submissions", *columns)
     if stock := part.get("stock cold scaled"):
         label = "yardstick cold" + (f", {stock['measured']} of {stock['of']} measured" if stock["measured"] < stock["of"] else "")
         error = f" ±{stock['error_s']:.0f}" if stock["error_s"] else ""
-        table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 4)
+        table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), "", "")
     for way in ("cold", "warm"):
         if ours := part.get(f"ours {way}"):
             label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} at the time limit")
             times = "" if (found := ratio(part, way)) is None else f"{found:.2f}"
-            busy = [f"{ours['busy'][share]:.0%}" if ours["busy"]["devices"] else "" for share in ("share", "share_of_run")]
             target = targets.get((name, f"ours {way}"), "")
-            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), times, *busy, target)
+            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), times, target)
     return table
 
 
@@ -59,12 +58,12 @@ def _pace(wall_s: float, count: int) -> tuple[str, str]:
 
 
 def _devices(part: Plain, targets: Targets) -> Table:
-    table = _table(f"devices: {part['submissions']} submissions, builds warm", "", "wall s", "GPUs", "busy")
+    table = _table(f"devices: {part['submissions']} submissions, builds warm", "", "wall s", "GPUs")
     for label, run in part.items():
         if isinstance(run, dict):
-            table.add_row(label, f"{run['wall_s']:.1f}", str(len(run["busy"]["devices"])), f"{run['busy']['share']:.0%}")
+            table.add_row(label, f"{run['wall_s']:.1f}", str(len(run["devices"])))
     if "ratio" in part:
-        table.add_row("one / all", f"{part['ratio']:.2f}", "", f"target {targets['devices', 'ratio']}")
+        table.add_row("one / all", f"{part['ratio']:.2f}", f"target {targets['devices', 'ratio']}")
     if "differing" in part:
         table.add_row("verdicts that differ", ", ".join(part["differing"]) or "none")
     return table

@@ -32,7 +32,7 @@ from rich.console import Console
 
 from benchmarks import tables
 from benchmarks.measuring import Bench
-from benchmarks.pipeline_run import RunFailedError, busy
+from benchmarks.pipeline_run import RunFailedError
 from benchmarks.stock_protocol import Subject
 from benchmarks.variants import origins, variants, write
 from evaluator.build import Toolchain
@@ -99,7 +99,7 @@ def measure_devices(bench: Bench) -> None:
     verdicts: dict[str, set[str]] = {}
     for number, which in enumerate(("all", "one", "one", "all")):
         run = bench.ours(part, f"{which} {number}", paths, cache, {"CUDA_VISIBLE_DEVICES": visible[which]})
-        used = len(busy(run.results).devices)
+        used = len(part[f"{which} {number}"]["devices"])
         if not run.complete:
             return
         if used != len(visible[which].split(",")):

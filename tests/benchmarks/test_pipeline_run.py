@@ -1,47 +1,20 @@
-"""Figures that benchmarks read from a run: results, seconds by stage, and device use."""
+"""Figures that benchmarks read from a run: results and seconds by stage."""
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from benchmarks.pipeline_run import FREE_STAGES, Place, RunFailedError, busy, run_pipeline, stage_sums
+from benchmarks.pipeline_run import Place, RunFailedError, run_pipeline, stage_sums
 from evaluator.results.evidence import Evidence
-from evaluator.results.result import Result
 from tests.command_line import PROBLEM, submission
 from tests.db.samples import result
 
 pytestmark = pytest.mark.nightly
 
-BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def judged(started_s: float, duration_s: float, device: str = "cuda:0", **stages_s: float) -> Result:
-    started = BEGIN + timedelta(seconds=started_s)
-    held_s = {stage: seconds for stage, seconds in stages_s.items() if stage not in FREE_STAGES}
-    return result(started_at=started, duration_s=duration_s, device=device, evidence=Evidence(stages_s=stages_s, held_s=held_s))
-
-
-def test_the_judging_phase_begins_with_the_first_device_and_ends_with_the_last() -> None:
-    results = [
-        judged(0, 20, start=1, load=1, queue=2, build=6, wait=0, construct=1, rounds=4, timing=4),  # has it from 10 to 20
-        judged(0, 26, start=1, load=1, build=10, wait=8, construct=1, rounds=1, timing=2, ablation=2),  # from 20 to 26
-        judged(0, 90, start=1, load=1, build=88),  # never
-    ]
-    found = busy(results)
-    assert (found.held_s, found.phase_s, found.devices) == (15, 16, ("cuda:0",))
-    assert found.share == pytest.approx(15 / 16)
-
-
-def test_of_two_devices_each_is_half_of_the_share_and_where_nothing_had_one_nothing_was_busy() -> None:
-    found = busy([judged(0, 10, rounds=10), judged(0, 10, "cuda:1", rounds=5)])
-    assert found.devices == ("cuda:0", "cuda:1") and found.share == pytest.approx(0.75)
-    assert busy([]).share == 0
-    assert busy([judged(0, 5, start=1, build=4)]).share == 0
-
 
 def test_sums_are_by_stage_and_the_longest_comes_first() -> None:
-    sums = stage_sums([judged(0, 9, start=1, build=2), judged(0, 9, start=1, rounds=5)])
+    times_s = ({"start": 1.0, "build": 2.0}, {"start": 1.0, "rounds": 5.0})
+    sums = stage_sums(result(evidence=Evidence(stages_s=each)) for each in times_s)
     assert list(sums.items()) == [("rounds", 5), ("start", 2), ("build", 2)]
 
 
@@ -68,9 +41,6 @@ def test_a_run_tells_every_result_and_every_stage_is_known(folder: Path) -> None
         "broken": "syntax_error",
     }
     assert {"load", "rounds", "timing", "warm-up", "baseline alone"} <= set(stage_sums(run.results))
-    found = busy(run.results)
-    assert 0 < found.held_s <= found.phase_s * 1.01 < run.wall_s
-    assert found.devices == ("cpu",)
 
 
 def test_a_run_is_interrupted_when_its_time_is_up(folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.device_watch import held_count
-from benchmarks.pipeline_run import FREE_STAGES, PipelineRun
+from benchmarks.pipeline_run import PipelineRun
 from benchmarks.real_work import main
 from benchmarks.real_work_report import percentile, report, tables
 from evaluator.results.category import Category
@@ -22,6 +22,8 @@ from tests.db.samples import result
 pytestmark = pytest.mark.nightly
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FREE_STAGES = ("start", "queue", "build", "wait")
+"""Stages without the device."""
 BEGIN_S = BEGIN.timestamp()
 EXPECTED = {
     "fast.py": ["correct/ok"],
