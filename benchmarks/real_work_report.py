@@ -10,13 +10,12 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.device_watch import Sample
-from benchmarks.pipeline_run import PipelineRun, stage_sums
+from benchmarks.pipeline_run import PipelineRun
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 
 SLOW_SPEEDUP = 1 / 20
 """Submissions with at most this speedup are marked slow."""
-BUILD_STAGES = ("queue", "build")
 UNJUDGED = (Category.INTERRUPTED,)
 
 Plain = dict[str, Any]
@@ -37,8 +36,6 @@ def report(run: PipelineRun, expected: Expected, utilization: Sequence[Sample], 
         "statuses": dict(Counter(result.status.value for result in judged).most_common()),
         "as_expected": sum(evaluation["as_expected"] for evaluation in evaluations),
         "held": figures([each["held_s"] for each in evaluations if _is_right(each) and not each["slow"]]),
-        "builds": figures([each["build_s"] for each in evaluations if each["verdict"].startswith(Status.BUILD_FAILED.value)]),
-        "stages_s": stage_sums(judged),
         "phase": phase(judged, utilization, held),
         "evaluations": evaluations,
     }
@@ -46,7 +43,7 @@ def report(run: PipelineRun, expected: Expected, utilization: Sequence[Sample], 
 
 def described(result: Result, expected: Expected) -> Plain:
     """One evaluation."""
-    stages_s, file = result.evidence.stages_s, Path(result.submission).name
+    file = Path(result.submission).name
     verdict = f"{result.status}/{result.category}"
     return {
         "file": file,
@@ -55,11 +52,9 @@ def described(result: Result, expected: Expected) -> Plain:
         "as_expected": verdict in expected.get(file, ()),
         "duration_s": result.duration_s,
         "held_s": sum(result.evidence.held_s.values()),
-        "build_s": sum(stages_s.get(stage, 0.0) for stage in BUILD_STAGES),
         "speedup": result.speedup,
         "slow": result.speedup is not None and result.speedup <= SLOW_SPEEDUP,
         "calls": result.evidence.timing.calls if result.evidence.timing else None,
-        "stages_s": stages_s,
     }
 
 
@@ -97,14 +92,12 @@ def phase(judged: Sequence[Result], utilization: Sequence[Sample], held: Sequenc
     else:
         return None
     percents = [percent for at_s, percent in utilization if first_s <= at_s <= last_s]
-    shares = [share for at_s, share in held if first_s <= at_s <= last_s] if seen else []
     return {
         "seconds": last_s - first_s,
         "from": "holds" if seen else "evaluations",
         "samples": len(percents),
         "utilization": statistics.fmean(percents) / 100 if percents else None,
         "at_zero": percents.count(0.0) / len(percents) if percents else None,
-        "free": 1 - statistics.fmean(shares) if shares else None,
     }
 
 
@@ -115,10 +108,6 @@ def _is_right(evaluation: Plain) -> bool:
 def tables(found: Plain) -> Iterator[Table]:
     """The report for people."""
     yield _overview(found)
-    stages = Table("stage", "s", title="seconds by stage, all evaluations together", title_justify="left")
-    for stage, seconds in found["stages_s"].items():
-        stages.add_row(stage, f"{seconds:.1f}")
-    yield stages
     yield _listed("right, by the time that they hold the device", [each for each in found["evaluations"] if _is_right(each)])
     yield _listed("verdicts that were not expected", [each for each in found["evaluations"] if not each["as_expected"]])
 
@@ -131,26 +120,25 @@ def _overview(found: Plain) -> Table:
     table.add_row("wall", f"{found['wall_s']:.1f} s" + (f", {found['each_s']:.2f} s each" if found["each_s"] else ""))
     table.add_row("verdicts", ", ".join(f"{count} {status}" for status, count in found["statuses"].items()))
     table.add_row("as expected", str(found["as_expected"]))
-    for key, label in {"held": "right ones hold the device", "builds": "failed builds take"}.items():
-        if each := found[key]:
-            text = f"{each['mean_s']:.2f} s, median {each['median_s']:.2f}, 95th percentile {each['p95_s']:.2f} ({each['count']})"
-            table.add_row(label, text)
+    if held := found["held"]:
+        text = f"{held['mean_s']:.2f} s, median {held['median_s']:.2f}, 95th percentile {held['p95_s']:.2f} ({held['count']})"
+        table.add_row("right ones hold the device", text)
     if judging := found["phase"]:
         table.add_row("judging phase", f"{judging['seconds']:.1f} s")
-        for key, label in {"utilization": "utilization", "at_zero": "samples at 0 %", "free": "devices free"}.items():
+        for key, label in {"utilization": "utilization", "at_zero": "samples at 0 %"}.items():
             if judging[key] is not None:
                 table.add_row(label, f"{judging[key]:.1%}")
     return table
 
 
 def _listed(title: str, evaluations: Sequence[Plain]) -> Table:
-    table = Table("submission", "verdict", "speedup", "calls", "held s", "build s", title=title, title_justify="left")
+    table = Table("submission", "verdict", "speedup", "calls", "held s", title=title, title_justify="left")
     for each in sorted(evaluations, key=lambda each: -each["held_s"]):
         table.add_row(
             str(each["file"]).removesuffix("_kernel.py"),
             each["verdict"] if each["as_expected"] else f"{each['verdict']}, not {' or '.join(each['expected'])}",
             f"{each['speedup']:.3g}{' slow' if each['slow'] else ''}" if each["speedup"] else "",
             str(each["calls"] or ""),
-            *(f"{each[key]:.2f}" for key in ("held_s", "build_s")),
+            f"{each['held_s']:.2f}",
         )
     return table

@@ -98,8 +98,6 @@ class Figures:
     took_s: float = 0.0
     categories: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    memory_bytes: list[int] = field(default_factory=list)
-    """Memory of the service and all its processes during the run; judges, workers and compilers come and go."""
     lasting_bytes: list[int] = field(default_factory=list)
     """Memory of the lasting processes: the service and the fork servers."""
 
@@ -249,16 +247,14 @@ def _disturb(service: Process, running: Load, count: int, figures: Figures) -> N
 
 def _watch(service: Process, figures: Figures, over: threading.Event) -> None:
     while not over.wait(SAMPLE_S):
-        total = lasting = 0
+        lasting = 0
         for process in descendants(service):
             try:
-                memory = process.memory_info()
-                own = memory.rss if process.pid == service.pid else memory.rss - memory.shared
-                total += own
-                lasting += own if service.pid in (process.pid, process.ppid()) else 0
+                if service.pid in (process.pid, process.ppid()):
+                    memory = process.memory_info()
+                    lasting += memory.rss if process.pid == service.pid else memory.rss - memory.shared
             except psutil.Error:
                 continue
-        figures.memory_bytes.append(total)
         figures.lasting_bytes.append(lasting)
 
 
@@ -327,8 +323,7 @@ def show(figures: Figures, soak: bool) -> None:
         ("accept max ms", f"{max(figures.accept_s) * 1000:.1f}"),
         ("sent again", str(figures.sent_again)),
         *(("killed", kill) for kill in figures.kills),
-        ("memory MiB, of all processes, by quarters", _by_quarters(figures.memory_bytes)),
-        ("of the service and the fork servers alone", _by_quarters(figures.lasting_bytes)),
+        ("MiB of the service and the fork servers, by quarters", _by_quarters(figures.lasting_bytes)),
         *((("growth of that", f"{figures.growth:+.1%}"),) if soak else ()),
         *((f"category {name}", str(count)) for name, count in figures.categories.items()),
         ("faults", str(len(figures.faults))),
