@@ -1,4 +1,4 @@
-"""Measures how fast extensions build, by PyTorch's stock way and by ours, cold, and how fast one comes from the cache.
+"""Measures how fast extensions build, by PyTorch's stock way and by ours, cold.
 
     python -m benchmarks.build --kind cuda|cpp [--limit N]
 
@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -25,7 +25,6 @@ from benchmarks.extensions import Extension, shipped_extensions
 from evaluator.build import Builder, BuildOutcome, Cache, Toolchain
 from evaluator.sandbox import Zygote, best_level
 
-WARM_REPETITIONS = 5
 TARGETS = {"cuda": 5.0, "cpp": 3.0}
 """Target of the geometric mean speedup of ours."""
 
@@ -41,7 +40,6 @@ class Row:
     """Whether ours fell back to the stock way for a part."""
     stock_s: float = 0.0
     ours_s: float = 0.0
-    warm_ms: list[float] = field(default_factory=list)
 
     @property
     def ratio(self) -> float:
@@ -75,7 +73,6 @@ class Bench:
     def _ours(self, extension: Extension, row: Row) -> BuildOutcome:
         _forget_builds(self.ours_cache)
         row.ours_s, outcome = _timed(self.ours, extension)
-        row.warm_ms = [_timed(self.ours, extension)[0] * 1e3 for _ in range(WARM_REPETITIONS)]
         return outcome
 
 
@@ -116,18 +113,18 @@ def _measure_all(bench: Bench, chosen: Sequence[Extension], console: Console) ->
 def _show(kind: str, toolchain: Toolchain, prepared_s: float, rows: Sequence[Row]) -> None:
     compiler = toolchain.nvcc if kind == "cuda" else toolchain.cxx
     table = Table(title=f"{kind} extensions, {compiler.version if compiler else 'no compiler'}, {os.cpu_count()} cores")
-    for heading in ("extension", "verdict", "stock s", "ours s", "ratio", "again stock", "warm ms"):
+    for heading in ("extension", "verdict", "stock s", "ours s", "ratio", "again stock"):
         table.add_column(heading, justify="left" if heading in ("extension", "verdict", "again stock") else "right", no_wrap=True)
     for row in rows:
         verdict = row.verdict if row.same_verdict else f"{row.verdict} (stock differs)"
         figures = [f"{row.stock_s:.1f}", f"{row.ours_s:.1f}", f"{row.ratio:.2f}"]
-        table.add_row(row.label, verdict, *figures, "yes" if row.fell_back else "", f"{statistics.median(row.warm_ms):.1f}")
+        table.add_row(row.label, verdict, *figures, "yes" if row.fell_back else "")
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(table)
     console.print(
         f"geometric mean {_geometric_mean(rows):.2f} (target {TARGETS[kind]:g}), "
         f"successful builds {_geometric_mean([row for row in rows if row.verdict == 'ok']):.2f}; "
-        f"longest warm hit {max((max(row.warm_ms) for row in rows), default=0.0):.0f} ms; shared headers made in {prepared_s:.1f} s"
+        f"shared headers made in {prepared_s:.1f} s"
     )
 
 

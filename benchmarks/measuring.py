@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.pipeline_run import PipelineRun, Place, run_pipeline, stage_sums
+from benchmarks.pipeline_run import PipelineRun, Place, run_pipeline
 from benchmarks.stock_protocol import StockRun, Subject, run_stock
 from evaluator.machine.devices import Device
 
@@ -130,7 +130,6 @@ def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
         "complete": run.complete,
         "judged": len(run.results),
         "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
-        "stages_s": stage_sums(run.results),
         "devices": sorted({result.device for result in run.results if result.device}),
         "evaluations": [
             {

@@ -1,4 +1,4 @@
-"""Measures one run of the command line from outside: its duration, its results, and their time by stage."""
+"""Measures one run of the command line from outside: its duration and its results."""
 
 import contextlib
 import json
@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,11 +109,3 @@ def _results(database: Path, records: Path) -> tuple[Result, ...]:
     with Store.open(f"sqlite:///{database}", read_only=True) as store:
         stored = [store.get(number) for number in numbers]
     return tuple(each.result for each in stored if each is not None)
-
-
-def stage_sums(results: Iterable[Result]) -> dict[str, float]:
-    """Seconds by stage, summed over all evaluations, longest first."""
-    sums: Counter[str] = Counter()
-    for result in results:
-        sums.update(result.evidence.stages_s)
-    return dict(sums.most_common())

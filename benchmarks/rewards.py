@@ -10,7 +10,6 @@ buildable like its origin. The clock runs from the first call to the last reward
 import argparse
 import asyncio
 import json
-import statistics
 import sys
 import tempfile
 import time
@@ -51,8 +50,6 @@ class Figures:
     submissions: int
     group: int
     took_s: float = 0.0
-    groups_s: list[float] = field(default_factory=list)
-    """Seconds that each group waited for all of its rewards."""
     categories: dict[str, int] = field(default_factory=dict)
     unfair: list[str] = field(default_factory=list)
     """Submissions judged differently from their origins."""
@@ -81,9 +78,7 @@ async def score(service: Process, made: Sequence[Variant], size: int, figures: F
 
     async def trainer(client: AsyncClient) -> None:
         for group in waiting:
-            start = time.monotonic()
             rewards = await client.score([f"```python\n{each.code}\n```" for each in group], problem_of(group[0]))
-            figures.groups_s.append(time.monotonic() - start)
             note(group, rewards, figures)
 
     start = time.monotonic()
@@ -121,8 +116,6 @@ def show(figures: Figures) -> None:
         ("rewards an hour", f"{figures.an_hour:.0f}"),
         *((("aim, of one GPU", str(AIM)),) if figures.device == "cuda" else ()),
         ("took s", f"{figures.took_s:.1f}"),
-        ("a group waits, median s", f"{statistics.median(figures.groups_s):.1f}"),
-        ("a group waits, longest s", f"{max(figures.groups_s):.1f}"),
         *((name, str(count)) for name, count in Counter(figures.categories).most_common()),
         ("judged otherwise than their origins", str(len(figures.unfair))),
     ):

@@ -1,6 +1,5 @@
 """The report of benchmarks.throughput as tables."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,10 +23,8 @@ def of_report(report: Plain) -> Iterator[Table]:
     for name, part in report["parts"].items():
         if name == "devices":
             yield _devices(part, targets)
-            yield _stages(name, part)
         elif "ours cold" in part or "stock cold" in part:
             yield _walls(name, part, targets)
-            yield _stages(name, part)
             yield _verdicts(name, part)
 
 
@@ -66,20 +63,6 @@ def _devices(part: Plain, targets: Targets) -> Table:
         table.add_row("one / all", f"{part['ratio']:.2f}", f"target {targets['devices', 'ratio']}")
     if "differing" in part:
         table.add_row("verdicts that differ", ", ".join(part["differing"]) or "none")
-    return table
-
-
-def _stages(name: str, part: Plain) -> Table:
-    """Seconds by stage, summed over all evaluations. Equal stage names of the two programs need not mean the same."""
-    columns: dict[str, Plain] = {label: run["stages_s"] for label, run in part.items() if isinstance(run, dict) and "stages_s" in run}
-    if runs := part.get("stock cold"):
-        sums: Counter[str] = Counter()
-        for run in runs:
-            sums.update(run["stages_s"])
-        columns[f"yardstick cold ({len(runs)})"] = sums
-    table = _table(f"{name}: seconds by stage, summed over evaluations", "stage", *columns)
-    for stage in dict.fromkeys(stage for sums in columns.values() for stage in sums):
-        table.add_row(stage, *(f"{sums[stage]:.1f}" if stage in sums else "" for sums in columns.values()))
     return table
 
 

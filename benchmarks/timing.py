@@ -64,10 +64,6 @@ class Climbed:
     times_ms: list[float] = field(default_factory=list)
     """The submission's time in each evaluation."""
     baselines_ms: list[float] = field(default_factory=list)
-    widths: list[float] = field(default_factory=list)
-    """Widths of the intervals, as shares of the speedup."""
-    samples: list[int] = field(default_factory=list)
-    stops: list[str] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
     """Time that the judge's clock added to the claims."""
     failures: list[str] = field(default_factory=list)
@@ -82,9 +78,6 @@ class Climbed:
         self.speedups.append(result.speedup)
         self.times_ms.append(result.runtime_ms)
         self.baselines_ms.append(timing.baseline_ms)
-        self.widths.append((interval[1] - interval[0]) / result.speedup)
-        self.samples.append(len(timing.candidate.samples_ms))
-        self.stops.append(timing.stop)
         self.late_ms.append(timing.late_ms)
 
     @property
@@ -193,7 +186,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
     """One line per rung."""
-    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise", "charged")
+    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "charged")
     table = Table(*columns, "truth ms", "bias", "failed")
     for one in climbed:
         mark = {True: " ✓", False: " ✗", None: ""}
@@ -204,9 +197,6 @@ def table_of(climbed: Sequence[Climbed]) -> Table:
             str(len(one.speedups)),
             _figure(statistics.median(one.speedups) if one.speedups else None),
             "" if one.spread is None else f"±{one.spread:.2%}{mark[one.reaches]}",
-            f"{statistics.median(one.widths):.2%}" if one.widths else "",
-            f"{statistics.median(one.samples):.0f}" if one.samples else "",
-            f"{one.stops.count('precise')}/{len(one.stops)}",
             f"{sum(late_ms > 0 for late_ms in one.late_ms)}/{len(one.late_ms)}",
             _figure(one.truth_ms),
             bias + mark[one.is_true],

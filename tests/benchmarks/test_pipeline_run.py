@@ -1,21 +1,13 @@
-"""Figures that benchmarks read from a run: results and seconds by stage."""
+"""What benchmarks read from a run of the command line."""
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.pipeline_run import Place, RunFailedError, run_pipeline, stage_sums
-from evaluator.results.evidence import Evidence
+from benchmarks.pipeline_run import Place, RunFailedError, run_pipeline
 from tests.command_line import PROBLEM, submission
-from tests.db.samples import result
 
 pytestmark = pytest.mark.nightly
-
-
-def test_sums_are_by_stage_and_the_longest_comes_first() -> None:
-    times_s = ({"start": 1.0, "build": 2.0}, {"start": 1.0, "rounds": 5.0})
-    sums = stage_sums(result(evidence=Evidence(stages_s=each)) for each in times_s)
-    assert list(sums.items()) == [("rounds", 5), ("start", 2), ("build", 2)]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_run_tells_every_result_and_every_stage_is_known(folder: Path) -> None:
+def test_a_run_tells_every_result(folder: Path) -> None:
     arguments = [str(folder / "double"), "--reference", str(folder / "problems"), "--device", "cpu"]
     told: list[str] = []
     run = run_pipeline(arguments, Place(folder / "kept", folder / "cache"), timeout_s=400, tell=told.append)
@@ -40,7 +32,6 @@ def test_a_run_tells_every_result_and_every_stage_is_known(folder: Path) -> None
         "wrong": "wrong_values",
         "broken": "syntax_error",
     }
-    assert {"load", "rounds", "timing", "warm-up", "baseline alone"} <= set(stage_sums(run.results))
 
 
 def test_a_run_is_interrupted_when_its_time_is_up(folder: Path) -> None:
