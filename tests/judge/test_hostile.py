@@ -66,70 +66,26 @@ LIGHT = [
     ("garbage", "reveal", FORGED, "not a JSON frame"),
     ("garbage", "unmap", FORGED, "not a JSON frame"),
     ("garbage", "time", FORGED, "not a JSON frame"),
-    ("announcing_four_gibibytes", "call", FORGED, "4294967295 bytes"),
-    ("an_empty_frame", "call", FORGED, "not a JSON frame"),
-    ("a_list", "call", FORGED, "not list"),
-    ("deep_json", "call", FORGED, "not a JSON frame"),
-    ("a_lone_surrogate", "call", FORGED, "not a JSON frame"),
-    ("a_pickle", "call", FORGED, "not a JSON frame"),
-    ("deeper_json", "call", FORGED, "not a JSON frame"),
-    ("a_number_of_a_million_digits", "call", FORGED, "not a JSON frame"),
-    ("not_a_number", "call", FORGED, "NaN is not JSON"),
-    ("not_unicode", "call", FORGED, "not a JSON frame"),
-    ("wrong_types", "call", FORGED, "a reply to request '1'"),
-    ("large_frames", "call", FORGED, "a reply to request 0"),
     ("guessing_numbers", "inputs", FORGED, "a reply to request 1 "),
-    ("wrong_number", "call", FORGED, "a reply to request 0"),
-    ("number_of_another_type", "call", FORGED, "a reply to request [1]"),
     ("wrong_kind", "load", FORGED, "a reply of kind 'loaded'"),
-    ("kind_of_another_type", "call", FORGED, "a reply of kind {'a': 1}"),
     ("answering_twice", "inputs", FORGED, "a reply to request"),
-    ("answering_ahead", "inputs", FORGED, "a reply to request"),
     ("silent", "call", Category.TIMEOUT, "did not end within 1 s"),
     ("silent", "time", Category.TIMEOUT, "did not end within 1 s"),
-    ("cut_off_and_silent", "call", Category.TIMEOUT, "did not end within 1 s"),
-    ("dripping", "call", Category.TIMEOUT, "did not end within 1 s"),
-    ("leaving_with_0", "call", Category.EARLY_EXIT, "exit code 0"),
     ("leaving_with_0", "time", Category.EARLY_EXIT, "forward() while timed ended the process"),
-    ("segmentation_fault", "load", Category.PROCESS_CRASH, "loading the file ended by SIGSEGV"),
-    ("aborting", "call", Category.PROCESS_CRASH, "SIGABRT"),
-    ("leaving_with_0", "load", Category.EARLY_EXIT, "exit code 0"),
-    ("killed_by_itself", "call", Category.PROCESS_CRASH, "SIGKILL"),
     ("hanging_up", "call", FORGED, "closed its channel and went on"),
     ("cut_off", "call", Category.EARLY_EXIT, "exit code 0"),
-    ("flooding", "call", FORGED, "a reply to request 1 "),
     ("flooding_builds", "call", FORGED, "more than 32 builds"),
     ("loud_builds", "call", Category.CPP_COMPILE_ERROR, "#error 0000"),
-    ("build_of_nothing", "load", FORGED, "more than 32 builds"),
-    ("build_of_a_path", "call", FORGED, "more than 32 builds"),
     ("build_with_long_names", "load", FORGED, "more than 32 builds"),
-    ("sending_very_many_descriptors", "call", FORGED, "a reply to request None"),
-    ("no_output", "call", FORGED, "structure"),
     ("negative_shape", "call", FORGED, "malformed"),
-    ("huge_shape", "call", FORGED, "malformed"),
     ("large_shape", "call", Category.WRONG_SHAPE, "round 1: the output has shape (1099511627776, 1099511627776)"),
-    ("shape_of_floats", "call", FORGED, "malformed"),
-    ("no_shape", "call", FORGED, "malformed"),
     ("unknown_dtype", "call", Category.WRONG_DTYPE, "float31"),
-    ("dtype_that_is_a_module", "call", Category.WRONG_DTYPE, "_inductor"),
-    ("device_of_another_type", "call", FORGED, "malformed"),
     ("other_device", "call", Category.WRONG_DEVICE, "is on cuda"),
-    ("very_many_tensors", "call", FORGED, "more than 1024 tensors"),
-    ("very_many_values", "call", Category.WRONG_STRUCTURE, "a list of 500000"),
-    ("deep_structure", "call", FORGED, "structure"),
-    ("a_long_name", "call", Category.WRONG_STRUCTURE, "dict"),
-    ("an_object", "call", Category.WRONG_STRUCTURE, "a TensorTensor"),
     ("nothing_revealed", "reveal", Category.NAN_OR_INF, "35 of 35"),
-    ("failure_of_numbers", "call", FORGED, "valid string"),
     ("failure_without_end", "call", FORGED, "at most 100000 characters"),
-    ("failure_with_a_fraction_of_a_line", "call", FORGED, "line"),
     ("failure_with_a_long_line_number", "call", FORGED, "line"),
     ("failure_like_the_machines", "call", Category.PYTHON_EXCEPTION, "no CUDA-capable device"),
-    ("failure_as_it_should_be", "call", Category.PYTHON_EXCEPTION, "ValueError: as it says"),
-    ("no_output", "time", FORGED, "structure"),
-    ("negative_shape", "time", FORGED, "malformed"),
     ("large_shape", "time", Category.NONDETERMINISTIC, "has shape (1099511627776, 1099511627776)"),
-    ("unknown_dtype", "time", Category.NONDETERMINISTIC, "float31"),
     ("garbage", "poison", FORGED, "not a JSON frame"),
     ("silent", "poison", Category.TIMEOUT, "did not end within 1 s"),
     ("zeros", "timed", Category.CACHED_OUTPUT, ""),
@@ -140,21 +96,14 @@ LIGHT = [
 CONFINED = [
     ("stopped", "call", Category.TIMEOUT, "did not end within 1 s"),
     ("flooding_output", "call", Category.TIMEOUT, "did not end within 1 s"),
-    ("leaving_with_7", "construct", Category.EARLY_EXIT, "constructing ModelNew ended the process with exit code 7"),
-    ("segmentation_fault", "load", Category.PROCESS_CRASH, "loading the file ended by SIGSEGV"),
     ("left_to_a_child", "call", Category.EARLY_EXIT, "exit code 3"),
-    ("sending_descriptors", "inputs", Category.PYTHON_EXCEPTION, "IndexError"),
 ]
 
 
 WAITED_FOR = {
     ("silent", "time"),
-    ("cut_off_and_silent", "call"),
-    ("dripping", "call"),
     ("hanging_up", "call"),
     ("loud_builds", "call"),
-    ("very_many_tensors", "call"),
-    ("very_many_values", "call"),
     ("silent", "poison"),
     ("stopped", "call"),
 }
@@ -227,16 +176,6 @@ def test_a_light_worker_that_breaks_the_protocol(
     assert open_descriptors() <= before
 
 
-IN_SOME_CALLS = "every_other", "one_in_eight"
-
-
-@pytest.mark.parametrize("behaviour", IN_SOME_CALLS)
-def test_a_light_worker_that_is_wrong_in_some_timed_calls(light: Callable[..., Result], behaviour: str) -> None:
-    """Chance decides how often it is right when its inputs come again."""
-    result = light(f"# hostile: {behaviour} at timed\nclass ModelNew: ...\n", PATIENCE_S)
-    assert result.category in (Category.CACHED_OUTPUT, Category.TIMING_TAMPERING, Category.NONDETERMINISTIC), result.message
-
-
 @pytest.mark.parametrize(("behaviour", "kind", "category", "words"), soon(CONFINED))
 def test_a_confined_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: str, category: Category, words: str) -> None:
     before = open_descriptors()
@@ -248,14 +187,6 @@ def test_a_confined_worker_that_breaks_the_protocol(judge: Judge, behaviour: str
 def test_nothing_that_a_worker_sends_is_unpickled(light: Callable[..., Result]) -> None:
     light("# hostile: a_pickle at call\nclass ModelNew: ...\n")
     assert not Path(PICKLE_MARKER).exists()
-
-
-@slow
-def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judge: Judge) -> None:
-    result = judge(f"# hostile: loud_builds at call\n{SOFTMAX}", timeout_s=1.0)
-    assert result.evidence.exit is not None
-    assert result.evidence.exit.deadline_s == 1.0
-    assert result.evidence.stages_s["rounds"] < 15
 
 
 @slow
@@ -279,7 +210,7 @@ def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.Monke
 
 
 def test_every_behaviour_is_tried() -> None:
-    assert {case[0] for case in (*LIGHT, *CONFINED)} | {"loud_builds_listened_to", *IN_SOME_CALLS} == BEHAVIOURS.keys() | SPOILED.keys()
+    assert {case[0] for case in (*LIGHT, *CONFINED)} | {"a_pickle", "loud_builds_listened_to"} == BEHAVIOURS.keys() | SPOILED.keys()
 
 
 def test_after_all_of_them_an_honest_submission_is_judged(judge: Judge, light: Callable[..., Result]) -> None:
