@@ -1,6 +1,5 @@
 """Submissions judged on the CPU from end to end, each in its sandbox: right ones, and what they are judged with."""
 
-import json
 import re
 import statistics
 from dataclasses import replace
@@ -19,41 +18,14 @@ from evaluator.judge.workers import jit_compilers
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge
-from tests.judge.sources import HEAD, SOFTMAX, extension, forward
+from tests.judge.sources import SOFTMAX, extension, forward
 
 slow = pytest.mark.slow(20)
-RIGHT = [
-    (
-        "softmax",
-        forward("assert not self.training and not torch.is_grad_enabled() and not x.requires_grad\nreturn torch.softmax(x, 1)"),
-    ),
-    ("topk", forward("return x.topk(7, dim=1)")),
-    ("cross_entropy", forward("return nn.functional.cross_entropy(x, y)", "x, y")),
-    (
-        "conv2d",
-        HEAD + "    def __init__(self, i, o, k):\n        super().__init__()\n        self.conv = nn.Conv2d(i, o, k, padding=k // 2)\n"
-        "    def forward(self, x):\n        return nn.functional.conv2d(x, self.conv.weight, self.conv.bias, padding=1)\n",
-    ),
-    (
-        "layer_norm",
-        HEAD + "    def __init__(self, dim):\n        super().__init__()\n        self.norm = nn.LayerNorm(dim)\n"
-        "    def forward(self, x):\n        return self.norm(x)\n",
-    ),
-    (
-        "embedding",
-        HEAD
-        + "    def __init__(self, entries, width):\n        super().__init__()\n        self.embedding = nn.Embedding(entries, width)\n"
-        "    def forward(self, i):\n        return self.embedding.weight[i]\n",
-    ),
-]
+RIGHT = forward("assert not self.training and not torch.is_grad_enabled() and not x.requires_grad\nreturn torch.softmax(x, 1)")
 
 
-@pytest.mark.parametrize(
-    ("problem", "code"),
-    [pytest.param(*each, id=each[0], marks=[slow] if each[0] in ("cross_entropy", "layer_norm", "embedding") else []) for each in RIGHT],
-)
-def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, problem: str, code: str) -> None:
-    result = judge(code, problem)
+def test_a_right_answer_of_the_library_is_correct_and_no_kernel(judge: Judge) -> None:
+    result = judge(RIGHT)
     assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
     rounds = result.evidence.rounds
     assert all(round_.passed for round_ in rounds)
@@ -82,43 +54,14 @@ def test_a_candidate_need_not_be_a_module(judge: Judge) -> None:
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
 
 
-SEARCH = """
-import gc, inspect, json
-found = {
-    "models": [repr(c) for c in gc.get_objects() if isinstance(c, type) and c.__name__ == "Model"],
-    "modules": [
-        n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem.problem"))
-    ],
-    "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
-    "environment": dict(os.environ),
-    "first_environment": open("/proc/self/environ").read(),
-    "arguments": open("/proc/self/cmdline").read().split("\\0")[1:],
-    "descriptors": [os.readlink("/proc/self/fd/" + n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)],
-    "folders": [path for path in PATHS if os.path.exists(path)],
-    "softmaxes": sum(
-        isinstance(t, torch.Tensor) and t.shape == x.shape and torch.allclose(t, torch.softmax(x, 1)) for t in gc.get_objects()
-    ),
-}
-print(json.dumps(found))
-return torch.softmax(x, 1)
-"""
+TOLD = 'print(dict(os.environ), open("/proc/self/environ").read(), open("/proc/self/cmdline").read().split("\\0")[1:])\n'
 
 
-def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge, context: JudgeContext) -> None:
-    project = Path(__file__).parents[2]
-    paths = [str(project / name) for name in ("reference", "db", "tests", "submissions", "pipeline.py", "assay.db", ".git")]
-    result = judge(forward(SEARCH.strip().replace("PATHS", repr(paths))))
-    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    found = json.loads(result.evidence.stdout.splitlines()[0])
-    assert found["models"] == found["functions"] == found["modules"] == found["folders"] == []
-    assert found["softmaxes"] == 0
-    assert sum("socket" in target for target in found["descriptors"]) == 1
-    assert {target for target in found["descriptors"] if target[:4] not in ("sock", "pipe", "/dev")} == {"/memfd:tensor (deleted)"}
-    seeds = {str(round_.seed) for round_ in result.evidence.rounds}
-    text = json.dumps(found["environment"]) + found["first_environment"]
-    assert not any(seed in text for seed in seeds)
-    places = {str(place) for place in (project, Path.cwd(), Path.home(), context.builder._cache.root)} - {"/", "/tmp"}
-    assert not [place for place in places if place in text + json.dumps(found["arguments"])]
+def test_a_worker_is_told_no_place_of_the_project(judge: Judge, context: JudgeContext) -> None:
+    result = judge(forward(TOLD + "return torch.softmax(x, 1)"))
+    assert result.category is Category.NO_CUSTOM_KERNEL and "PATH" in result.evidence.stdout, result.message
+    places = {str(place) for place in (Path(__file__).parents[2], Path.cwd(), Path.home(), context.builder._cache.root)} - {"/", "/tmp"}
+    assert not [place for place in places if place in result.evidence.stdout]
 
 
 PROBLEM = """
@@ -143,9 +86,6 @@ NESTED = 'return {"none": torch.empty(0), "parts": [more["bias"] + x, (x.gt(0), 
     [
         (NESTED, Category.NO_CUSTOM_KERNEL),
         (NESTED.replace("gt", "lt"), Category.WRONG_VALUES),
-        (NESTED.replace("2.5", "2.6"), Category.WRONG_STRUCTURE),
-        (NESTED.replace("empty(0)", "empty(1)"), Category.WRONG_SHAPE),
-        (NESTED.replace(".gt(0)", ".gt(0).int()"), Category.WRONG_DTYPE),
         ("more['bias'] += 1\n" + NESTED.replace('more["bias"]', '(more["bias"] - 1)'), Category.MUTATED_INPUT),
     ],
 )
@@ -179,37 +119,35 @@ def get_init_inputs():
 MORE = "torch.sparse_coo_tensor(torch.cat([torch.relu(x).to_sparse().indices()] * 2, 1), torch.cat([x[x > 0] / 2] * 2), x.shape)"
 
 
-@pytest.mark.parametrize("backward", [False, pytest.param(True, marks=slow)])
 @pytest.mark.parametrize(
-    ("body", "category", "words"),
+    ("body", "backward", "category", "words"),
     [
-        ("return torch.relu(x), torch.sin(x)", Category.NO_CUSTOM_KERNEL, ""),
-        pytest.param(f"return {MORE}, torch.sin(x).to_sparse_bsr((2, 2))", Category.NO_CUSTOM_KERNEL, "", marks=slow),
-        (f"return {MORE} * 1.1, torch.sin(x).to_sparse_csc()", Category.WRONG_VALUES, "[0] are wrong"),
-        ("return torch.relu(x), torch.sin(x).to_mkldnn()", Category.WRONG_STRUCTURE, "[1] has the layout mkldnn; return a dense or a"),
-        ("return torch.nested.nested_tensor([x, x[:2]]), x", Category.WRONG_STRUCTURE, "[0] has the layout nested"),
+        ("return torch.relu(x), torch.sin(x)", False, Category.NO_CUSTOM_KERNEL, ""),
+        pytest.param(f"return {MORE}, torch.sin(x).to_sparse_bsr((2, 2))", True, Category.NO_CUSTOM_KERNEL, "", marks=slow),
+        (f"return {MORE} * 1.1, torch.sin(x).to_sparse_csc()", False, Category.WRONG_VALUES, "[0] are wrong"),
+        (
+            "return torch.relu(x), torch.sin(x).to_mkldnn()",
+            False,
+            Category.WRONG_STRUCTURE,
+            "[1] has the layout mkldnn; return a dense or a",
+        ),
+        pytest.param(
+            "return torch.nested.nested_tensor([x, x[:2]]), x", True, Category.WRONG_STRUCTURE, "[0] has the layout nested", marks=slow
+        ),
     ],
 )
 def test_outputs_are_compared_densely_where_the_reference_is_sparse(
-    judge: Judge, body: str, category: Category, words: str, backward: bool
+    judge: Judge, body: str, backward: bool, category: Category, words: str
 ) -> None:
     result = judge(forward(body), problem_text=SPARSE if backward else SPARSE.replace("True", "False"))
     assert (result.category, words in result.message) == (category, True), result.message
 
 
-@pytest.mark.parametrize(
-    ("expression", "layout"),
-    [
-        ("torch.nested.nested_tensor([x, x[:2]])", "nested"),
-        ("x.to_mkldnn()", "mkldnn"),
-        ("torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)", "quantized"),
-    ],
-)
-def test_a_reference_with_an_output_of_another_layout_is_named(judge: Judge, expression: str, layout: str) -> None:
-    text = SPARSE.replace("True", "False").replace("torch.relu(x).to_sparse(), torch.sin(x).to_sparse_csr()", expression)
-    result = judge(forward(f"return {expression}"), problem_text=text)
+def test_a_reference_with_an_output_of_another_layout_is_named(judge: Judge) -> None:
+    text = SPARSE.replace("True", "False").replace("torch.relu(x).to_sparse(), torch.sin(x).to_sparse_csr()", "x.to_mkldnn()")
+    result = judge(forward("return x.to_mkldnn()"), problem_text=text)
     assert result.status is Status.NOT_EVALUATED
-    assert result.message.endswith(f"forward() returns a tensor of the layout {layout}; return a dense or a sparse one"), result.message
+    assert result.message.endswith("forward() returns a tensor of the layout mkldnn; return a dense or a sparse one"), result.message
 
 
 def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, context: JudgeContext) -> None:
@@ -320,9 +258,7 @@ def test_a_cpp_extension_from_source_to_times(judge: Judge, context: JudgeContex
     ("body", "category"),
     [
         ("return torch.softmax(x, 1)", Category.NO_CUSTOM_KERNEL),
-        pytest.param("return torch.softmax(x.float(), 1).to(x.dtype)", Category.NO_CUSTOM_KERNEL, marks=slow),
         ("return torch.softmax(x.float(), 1)", Category.WRONG_DTYPE),
-        pytest.param("return torch.softmax(x.to(torch.float8_e4m3fn).to(x.dtype), 1)", Category.WRONG_VALUES, marks=slow),
     ],
 )
 def test_another_precision_is_judged_by_its_own_bound(judge: Judge, body: str, category: Category) -> None:
