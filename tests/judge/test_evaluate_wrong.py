@@ -4,57 +4,32 @@ import pytest
 
 from evaluator.results.category import CATEGORIES, Category
 from tests.judge.conftest import Judge
-from tests.judge.sources import HEAD, forward
+from tests.judge.sources import forward
 
 WRONG = [
-    ("softmax", "return torch.softmax(x, 1)[:, :-1]", Category.WRONG_SHAPE, "(17, 1020)"),
-    ("softmax", "return torch.softmax(x, 1).double()", Category.WRONG_DTYPE, "float64"),
-    ("softmax", "return torch.softmax(x, 1), 1", Category.WRONG_STRUCTURE, "a tuple of 2; the reference returns a tensor"),
-    ("softmax", "return None", Category.WRONG_STRUCTURE, "None"),
-    ("topk", "return x.topk(7, dim=1).values", Category.WRONG_STRUCTURE, "a tensor; the reference returns a tuple of 2"),
-    ("topk", "v, i = x.topk(7, dim=1)\nreturn v, i.int()", Category.WRONG_DTYPE, "[1] has dtype int32"),
-    ("topk", "v, i = x.topk(7, dim=1)\nreturn v, i.flip(1)", Category.WRONG_VALUES, "output[1]"),
-    ("softmax", "return torch.zeros_like(x)", Category.WRONG_VALUES, "17357 of 17357 elements"),
-    ("softmax", "return torch.softmax(x, 0)", Category.WRONG_VALUES, "expected"),
+    ("return torch.softmax(x, 1)[:, :-1]", Category.WRONG_SHAPE, "(17, 1020)"),
     (
-        "softmax",
         "y = torch.softmax(x, 1)\ny[16, 1000:] = 0\nreturn y",
         Category.WRONG_VALUES,
         "21 of 17357 elements of the output are wrong (a tail of 21), all of them are 0; first at (16, 1000)",
     ),
-    ("softmax", "return torch.softmax(x.half(), 1).float()", Category.PRECISION_LOSS, "allowed"),
-    ("softmax", "return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
-    ("softmax", "return torch.full_like(x, float('nan'))", Category.NAN_OR_INF, "nan"),
-    ("softmax", "y = torch.softmax(x, 1)\nx.mul_(2)\nreturn y", Category.MUTATED_INPUT, "changed its input"),
-    ("softmax", "return torch.empty_like(x)", Category.UNWRITTEN_OUTPUT, " elements were never written"),
+    ("return torch.softmax(x.half(), 1).float()", Category.PRECISION_LOSS, "allowed"),
+    ("return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
     (
-        "softmax",
         "y = torch.empty_like(x)\ny[:16] = torch.softmax(x[:16], 1)\nreturn y",
         Category.UNWRITTEN_OUTPUT,
         " elements were never written",  # all 1021, unless the byte in them makes a number that is near some right ones
     ),
-    ("softmax", "x.add_(1)\nreturn x[:, 1:]", Category.MUTATED_INPUT, "changed its input"),
-    ("leaky_relu", "return torch.relu_(x) + 0.01 * x", Category.MUTATED_INPUT, ""),
-    ("softmax", "return torch.softmax(x, 1).to('meta')", Category.WRONG_DEVICE, "is on meta"),
+    ("x.add_(1)\nreturn x[:, 1:]", Category.MUTATED_INPUT, "changed its input"),
 ]
 
 
-@pytest.mark.parametrize(("problem", "body", "category", "words"), WRONG, ids=[case[1][:40] for case in WRONG])
-def test_wrong_answers(judge: Judge, problem: str, body: str, category: Category, words: str) -> None:
-    result = judge(forward(body), problem)
+@pytest.mark.parametrize(("body", "category", "words"), WRONG, ids=[case[0][:40] for case in WRONG])
+def test_wrong_answers(judge: Judge, body: str, category: Category, words: str) -> None:
+    result = judge(forward(body))
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.message.startswith("round 1: ")
     assert (result.runtime_ms, result.evidence.timing) == (None, None)
-
-
-def test_wrong_in_the_second_round_is_found(judge: Judge) -> None:
-    result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 3 else 2)"))
-    assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2,")
-
-
-def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> None:
-    result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls != 2 else 2)"))
-    assert (result.category, "the first was right, the second wrong" in result.message) == (Category.NONDETERMINISTIC, True), result.message
 
 
 @pytest.mark.parametrize(
@@ -80,13 +55,4 @@ def test_a_stale_one_of_two_outputs_is_named_and_a_fresh_one_is_not(judge: Judge
     kept = judge(forward("v, i = x.topk(7, dim=1)\nif not hasattr(self, 'i'): self.i = i\nreturn v, self.i"), "topk")
     assert "it equals the previous round's output, although the inputs differ; " in kept.message and "output[1]" in kept.message
     fresh = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 3 else 2)"))
-    assert "previous" not in fresh.message and fresh.hint == CATEGORIES[Category.WRONG_VALUES].hint
-
-
-def test_parameters_left_out_are_found(judge: Judge) -> None:
-    code = (
-        HEAD
-        + "    def __init__(self, dim):\n        super().__init__()\n"
-        + "    def forward(self, x):\n        return nn.functional.layer_norm(x, x.shape[-1:])\n"
-    )
-    assert judge(code, "layer_norm").category is Category.WRONG_VALUES
+    assert fresh.message[:8] == "round 2," and "previous" not in fresh.message and fresh.hint == CATEGORIES[Category.WRONG_VALUES].hint
