@@ -9,40 +9,21 @@ from evaluator.judge.context import JudgeContext
 from evaluator.results.category import Category, Status
 from evaluator.sandbox import Limits, Zygote
 from tests.judge.conftest import Judge
-from tests.judge.sources import HEAD, SOFTMAX, forward
+from tests.judge.sources import SOFTMAX, forward
 
-LOAD_INLINE = "from torch.utils.cpp_extension import load_inline\n"
 FAILED = [
-    (forward("return x.missing"), Category.PYTHON_EXCEPTION, "line 7: AttributeError"),
-    (forward("y = x\nraise KeyError('lost')"), Category.PYTHON_EXCEPTION, "line 8: KeyError: 'lost'"),
     (forward("class Mine(BaseException): ...\nraise Mine('\\udcff')"), Category.PYTHON_EXCEPTION, "line 8: Mine: ?"),
-    (forward("return 1 / 0"), Category.PYTHON_EXCEPTION, "line 7: ZeroDivisionError: division by zero"),
-    (forward("return x", "x, y"), Category.PYTHON_EXCEPTION, "TypeError"),
-    ("import torch\nraise ValueError('at import')\nclass ModelNew: ...\n", Category.PYTHON_EXCEPTION, "line 2: ValueError: at import"),
-    ("import no_such_module\nclass ModelNew: ...\n", Category.IMPORT_ERROR, "line 1: ModuleNotFoundError"),
-    ("from torch import no_such_name\nclass ModelNew: ...\n", Category.IMPORT_ERROR, "line 1: ImportError"),
-    (HEAD + "    def __init__(self, dim):\n        super().__init__()\n", Category.INIT_ERROR, "TypeError"),
-    (HEAD + "    def __init__(self):\n        super().__init__()\n        self.x = nothing\n", Category.INIT_ERROR, "line 8: NameError"),
     (
         "class ModelNew(Model): ...\n",
         Category.PYTHON_EXCEPTION,
         "line 1: NameError: name 'Model' is not defined; the reference's file defines this name",
     ),
-    ("import sys\nsys.exit(0)\nclass ModelNew: ...\n", Category.EARLY_EXIT, "line 2: SystemExit: 0"),
-    (forward("sys.exit()"), Category.EARLY_EXIT, "SystemExit"),
-    (forward("os._exit(0)"), Category.EARLY_EXIT, "forward() ended the process with exit code 0"),
     ("import os\nos._exit(3)\nclass ModelNew: ...\n", Category.EARLY_EXIT, "loading the file ended the process with exit code 3"),
-    (forward("import ctypes\nctypes.string_at(0)"), Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
-    (forward("os.abort()"), Category.PROCESS_CRASH, "SIGABRT"),
     (forward("return [x] * 10_000"), Category.PYTHON_EXCEPTION, "StructureError: more than 4096 values"),
     (forward("return 'x' * 10_000_000"), Category.PYTHON_EXCEPTION, "the limit is 8388608"),
     (
-        LOAD_INLINE + "load_inline(name='a', cpp_source='', functionz=['f'])\nclass ModelNew: ...\n",
-        Category.LOAD_INLINE_MISUSE,
-        "line 2: TypeError: load_inline() got an unexpected keyword argument",
-    ),
-    (
-        LOAD_INLINE + "load_inline(name='a b', cpp_sources='', functions=['f'])\nclass ModelNew: ...\n",
+        "from torch.utils.cpp_extension import load_inline\n"
+        "load_inline(name='a b', cpp_sources='', functions=['f'])\nclass ModelNew: ...\n",
         Category.LOAD_INLINE_MISUSE,
         "identifier",
     ),
@@ -55,12 +36,6 @@ def test_submissions_that_do_not_get_through(judge: Judge, code: str, category: 
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.category.status in (Status.RUN_FAILED, Status.BUILD_FAILED)
     assert result.evidence.timing is None
-
-
-@pytest.mark.parametrize("body", ["while True: pass", "time.sleep(600)"])
-def test_a_call_that_does_not_end_is_a_timeout(judge: Judge, body: str) -> None:
-    result = judge(forward(body), timeout_s=1.0)
-    assert (result.category, result.message) == (Category.TIMEOUT, "forward() did not end within 1 s")
 
 
 def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> None:
@@ -104,7 +79,6 @@ def get_init_inputs():
     ("body", "answer", "words"),
     [
         ("return x[x > 0]", "return x[x > 0]", "change with the inputs' values"),
-        ("return x[x > 0], (x > 0).sum().item()", "return x[x > 0], (x > 0).sum().item()", "change with the inputs' values"),
         ("raise IndexError('out of the table')", "return x", ".py:6: the reference's forward() raised IndexError: out of the table"),
     ],
 )
@@ -118,7 +92,6 @@ def test_a_reference_that_fails_is_not_the_submissions_fault(judge: Judge, body:
     ("inputs", "words"),
     [
         ("torch.randn(500)", ":8: get_inputs() returned a Tensor; return a list of arguments"),
-        ("{'x': torch.randn(500)}", "get_inputs() returned a dict"),
         ("[torch.randn(500), {'act': torch.nn.ReLU()}]", "get_inputs(): argument 1['act'] is of type ReLU, which is no data; pass tensors"),
         ("[torch.eye(50).to_sparse()]", "argument 0 is a sparse tensor; pass dense tensors"),
         ("[torch.zeros(5).to(torch.float16).to_mkldnn()]", "a mkldnn tensor"),
