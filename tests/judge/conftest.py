@@ -106,13 +106,13 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def gpu_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
-    """The first GPU, at the best sandbox level, with a fork server that also knows the worker on device memory."""
+    """The first GPU, at the best sandbox level."""
     device, _ = choose("cuda")
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     recorder = launch_recorder(options)
     assert recorder is not None
-    modules, env = (WORKER_MODULE, "tests.judge.device_worker"), {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
-    with Zygote.start(modules=modules, level=best_level(), env=env) as zygote:
+    env = {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
+    with Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=env) as zygote:
         yield make_context(options, zygote)
 
 
