@@ -55,14 +55,9 @@ static PyObject *largest(PyObject *self, PyObject *args) {
     return PyFloat_FromDouble(most);
 }
 
-static PyObject *refuse(PyObject *self, PyObject *args) {
-    PyErr_SetString(PyExc_RuntimeError, "not on this machine");
-    return NULL;
-}
-
 static PyMethodDef methods[] = {
     {"bend_at", bend_at, METH_VARARGS, ""}, {"prepare", prepare, METH_VARARGS, ""}, {"bend_prepared", bend_prepared, METH_O, ""},
-    {"largest", largest, METH_VARARGS, ""}, {"refuse", refuse, METH_NOARGS, ""}, {NULL},
+    {"largest", largest, METH_VARARGS, ""}, {NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "bending", NULL, -1, methods};
 
@@ -87,10 +82,6 @@ def submission(body: str) -> str:
 
 
 NEEDED = {
-    "writes to an address": "y = torch.empty_like(x)\nextension.bend_at(x.data_ptr(), y.data_ptr(), x.numel(), self.slope)\nreturn y",
-    "writes where it was told to before": (
-        "y = torch.empty_like(x)\nextension.prepare(x.data_ptr(), y.data_ptr(), x.numel())\nextension.bend_prepared(self.slope)\nreturn y"
-    ),
     "keeps PyTorch in reserve": (
         "y = torch.empty_like(x)\ntry:\n"
         "    extension.prepare(x.data_ptr(), y.data_ptr(), x.numel())\n    extension.bend_prepared(self.slope)\n"
@@ -105,17 +96,7 @@ NEEDED = {
         "extension.bend_at(x[5:].data_ptr(), y[5:].data_ptr(), x[5:].numel(), self.slope)\nreturn y"
     ),
 }
-NOT_NEEDED = {
-    "never calls it": "return nn.functional.leaky_relu(x, self.slope)",
-    "throws its answer away": (
-        "y = torch.empty_like(x)\nextension.bend_at(x.data_ptr(), y.data_ptr(), x.numel(), self.slope)\n"
-        "return nn.functional.leaky_relu(x, self.slope)"
-    ),
-    "takes its answer times zero": (
-        "most = extension.largest(x.data_ptr(), x.numel())\nreturn nn.functional.leaky_relu(x, self.slope) + 0 * torch.tensor(most)"
-    ),
-    "has it fail": "try:\n    return extension.refuse()\nexcept RuntimeError:\n    return nn.functional.leaky_relu(x, self.slope)",
-}
+NOT_NEEDED = "most = extension.largest(x.data_ptr(), x.numel())\nreturn nn.functional.leaky_relu(x, self.slope) + 0 * torch.tensor(most)"
 
 
 WITHOUT = (
@@ -126,10 +107,7 @@ WITHOUT = (
 FAILS_WITHOUT = {
     "raise ValueError(x.shape)": Category.PYTHON_EXCEPTION,
     "__import__('os')._exit(3)": Category.EARLY_EXIT,
-    "ctypes.string_at(0)": Category.PROCESS_CRASH,
     "while True: pass": Category.TIMEOUT,
-    "return x[1:]": Category.WRONG_SHAPE,
-    "return torch.full_like(x, float('nan'))": Category.NAN_OR_INF,
 }
 
 
@@ -171,9 +149,8 @@ def test_own_work_that_the_answer_needs_is_ok(judge: Judge, name: str) -> None:
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("name", NOT_NEEDED)
-def test_own_work_that_the_answer_does_not_need_is_no_custom_kernel(judge: Judge, name: str) -> None:
-    result = judge(submission(NOT_NEEDED[name]), problem_text=LEAKY)
+def test_own_work_that_the_answer_does_not_need_is_no_custom_kernel(judge: Judge) -> None:
+    result = judge(submission(NOT_NEEDED), problem_text=LEAKY)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.evidence.ablation
     assert result.evidence.ablation == AblationEvidence(still_right=True)
     assert result.message == "right, and still right with its own kernels left out"

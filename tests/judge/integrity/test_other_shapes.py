@@ -55,13 +55,6 @@ def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path)
     assert batch.category is Category.UNWRITTEN_OUTPUT and "1 element was never written" in batch.message
 
 
-def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: Judge, scale: Path) -> None:
-    result = judge(code(before="assert x.size(1) == 48, 'another width'"), "23_Scale", problem_path=scale, shapes="strict")
-    assert (result.status, result.category, result.runtime_ms) == (Status.INCORRECT, Category.SHAPE_SPECIFIC, None)
-    assert "wrong in the shapes 'odd' (float32 (23, 47)): python_exception" in result.message and "another width" in result.message
-    assert [shape.right for shape in result.evidence.shapes] == [True, False]
-
-
 def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
     """It knows by how soon its build is there that it has been loaded before."""
     hurried = "import os, time\nstart = time.monotonic()\n" + code().replace("3 * x[i]", "x[i] * 3")  # a build of its own
@@ -72,7 +65,7 @@ def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Jud
             time.sleep(4.0)
 
     result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict", report=take_long)
-    assert (result.status, result.category) == (Status.INCORRECT, Category.SHAPE_SPECIFIC), result.message
+    assert (result.status, result.category, result.runtime_ms) == (Status.INCORRECT, Category.SHAPE_SPECIFIC, None), result.message
     assert [shape.right for shape in result.evidence.shapes] == [False]
 
 
@@ -114,15 +107,6 @@ def test_shapes_in_which_the_reference_keeps_no_digit_say_nothing(judge: Judge, 
     assert result.category is Category.OK, result.message
     assert [(shape.case, shape.right) for shape in result.evidence.shapes] == [("batch", True), ("odd", None), ("three-quarters", None)]
     assert "differs from its float64 form" in result.evidence.shapes[1].message
-
-
-LEADS_OUT = "if x.size(1) != 48: __import__('ctypes').CDLL(None).ptrace(0, 0, 0, 0)"
-
-
-def test_an_attempt_in_other_shapes_is_one(judge: Judge, scale: Path) -> None:
-    result = judge(code(before=LEADS_OUT), "23_Scale", problem_path=scale, shapes="others")
-    assert (result.category, result.speedup) == (Category.SANDBOX_VIOLATION, None), result.message
-    assert result.message.startswith("in the shapes 'odd': ")
 
 
 def test_nothing_is_asked_without_being_wanted(judge: Judge, scale: Path) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from evaluator.judge.context import JudgeContext
 from evaluator.judge.integrity.own_work import bound_by_time
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, LightEvidence
@@ -25,7 +24,6 @@ def get_init_inputs():
 BUSY = "for _ in range(40): torch.softmax(x, 1)\n"
 """Work of a library: calling a function takes far less than a tenth of the time, on a crowded machine too."""
 ONE = extension("y[0] = 1;") + "def one(x):\n    return run(torch.empty(1, 1), x[:1, :1])\n\n"
-CANARY = ONE + forward(f"{BUSY}return torch.softmax(x, 1) if one(x).item() == 1 else x")
 FACTOR = ONE + forward(f"{BUSY}return torch.softmax(x, 1) * one(x)")
 TOTAL = """
     for (int64_t i = 0; i < count / 251; i++) {
@@ -40,9 +38,8 @@ PROLOGUE = SHIFT + forward(f"{BUSY}return torch.softmax(run(torch.empty_like(x),
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("code", [CANARY, FACTOR], ids=["canary", "factor"])
-def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judge: Judge, code: str) -> None:
-    result = judge(code, problem_text=PROBLEM)
+def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judge: Judge) -> None:
+    result = judge(FACTOR, problem_text=PROBLEM)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.evidence.own_work
     assert result.evidence.ablation is not None and not result.evidence.ablation.still_right
     assert result.evidence.own_work is not None and 0 < result.evidence.own_work.written_bytes <= 4
@@ -116,33 +113,3 @@ def test_beside_library_kernels_own_ones_have_all_of_their_time() -> None:
 )
 def test_a_time_that_is_long_enough_or_unknown_shows_nothing(evidence: Evidence) -> None:
     assert bound_by_time(evidence, 0.0005, cache_bytes=50_000_000) is None
-
-
-CUDA = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-ops = load_inline(name="small_launch", cpp_sources="void fill(torch::Tensor x, torch::Tensor y);", cuda_sources=r"""
-__global__ void move(const float* x, float* y, long n) {
-    for (long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i];
-}
-void fill(torch::Tensor x, torch::Tensor y) { move<<<512, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), y.numel()); }
-""", functions=["fill"])
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        z = torch.empty_like(x)
-        for _ in range(40):
-            y = torch.softmax(x, 1)
-'''
-CUDA_CANARY = "        z = z[:1, :1]\n        ops.fill(torch.ones_like(z), z)\n        return y if z.item() == 1 else x"
-CUDA_COPY = "        ops.fill(y, z)\n        return z"
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(("body", "category"), [(CUDA_CANARY, Category.NO_CUSTOM_KERNEL), (CUDA_COPY, Category.OK)])
-def test_what_a_kernel_writes_decides_on_a_gpu(judge: Judge, gpu_context: JudgeContext, body: str, category: Category) -> None:
-    result = judge(CUDA + body, "softmax", context=gpu_context)
-    assert result.category is category, result.evidence.own_work
-    assert result.evidence.own_work is not None and result.evidence.own_work.time_share < 0.1
