@@ -109,31 +109,6 @@ def test_one_wrong_element_is_lost_precision_only_beside_an_inaccurate_reference
     assert compared(oracle.float() + torch.randn(64, 1000), oracle, reference)[0] is Category.WRONG_VALUES
 
 
-def test_the_problems_factor_is_on_the_tolerance() -> None:
-    oracle, candidate = torch.ones(4, dtype=F64), torch.full((4,), 1.0001)
-    assert compared(candidate, oracle)[0] is Category.PRECISION_LOSS
-    assert compared(candidate, oracle, factor=2.0)[0] is None
-
-
-@pytest.mark.slow(20)
-@pytest.mark.parametrize("rows", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_trivial_answers_never_pass_for_tiny_outputs(rows: bool, dtype: torch.dtype) -> None:
-    oracle = softmax_like()
-    right = oracle.to(dtype)
-    assert compared(right, oracle, rows=rows)[0] is None
-    trivial = {
-        "zeros": torch.zeros_like(right),
-        "ones": torch.ones_like(right),
-        "mean": right.mean(1, keepdim=True).expand_as(right),
-        "the first row everywhere": right[:1].expand_as(right),
-        "shifted by one": right.roll(1, dims=1),
-        "negated": -right,
-    }
-    for name, answer in trivial.items():
-        assert compared(answer.contiguous(), oracle, rows=rows)[0] is Category.WRONG_VALUES, name
-
-
 @pytest.mark.parametrize(
     ("place", "factor", "expected", "first"),
     [
@@ -149,14 +124,6 @@ def test_a_few_elements_of_many_are_found(place: slice, factor: float, expected:
     wrong = candidate.view(-1)[place].mul_(factor)
     category, figures = compared(candidate, oracle, rows=True)
     assert (category, figures.wrong, figures.elements, figures.first_index) == (expected, len(wrong), 100_000, first)
-
-
-@pytest.mark.parametrize("narrow", [torch.float16, torch.bfloat16])
-def test_half_precision_posing_as_float32_does_not_pass(narrow: torch.dtype) -> None:
-    oracle = softmax_like(columns=25_000)
-    assert compared(oracle.to(narrow).float(), oracle, rows=True)[0] is not None
-    large = torch.randn(1000, 64, dtype=F64)
-    assert compared(large.to(narrow).float(), large, rows=True)[0] is Category.PRECISION_LOSS
 
 
 @pytest.mark.parametrize("factor", [1.017, 0.99, 1.0002, 1 + 1e-9])
