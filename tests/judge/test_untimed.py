@@ -66,9 +66,8 @@ def test_a_slow_submission_is_not_spared_rounds(judge: Judge) -> None:
         (SUBMISSION.replace("CALL", "tanh3(x)"), Category.UNTIMED, ""),
         (SUBMISSION.replace("CALL", "torch.tanh(x) * 3 if x.size(0) == 20 else tanh3(x)"), Category.NO_CUSTOM_KERNEL, ""),
         (forward(f"if x.size(0) == 20:\n    return x\n{RIGHT}"), Category.WRONG_VALUES, "20"),
-        (forward(f"if x.size(0) == 20:\n    os.abort()\n{RIGHT}"), Category.PROCESS_CRASH, "20"),
     ],
-    ids=["right", "no own kernel in one", "wrong in one", "crashes in one"],
+    ids=["right", "no own kernel in one", "wrong in one"],
 )
 def test_each_workload_is_checked(judge: Judge, code: str, category: Category, workload: str) -> None:
     result = judge(code, problem_text=PROBLEM.replace("FAILED", "fails"), protocol=UNTIMED)
@@ -89,32 +88,7 @@ SOFTMAX_FORMULA = "e = x.exp()\ny = e / e.sum(1, keepdim=True)\n"
 @pytest.mark.parametrize("returned", ["y", "y.t().contiguous().t()", "y * (1 + 1e-7 * torch.rand(1).item())"])
 def test_a_formula_that_overflows_is_left_out_whatever_a_second_call_gives(judge: Judge, returned: str) -> None:
     """A second output of another order in memory, or with noise, is not compared with the first one bit by bit."""
-    check_overflow(judge, "torch.softmax(x, 1)", f"{SOFTMAX_FORMULA}return {returned}", 12)
-
-
-@pytest.mark.parametrize(
-    ("reference", "formula", "size"),
-    [
-        ("torch.sigmoid(x)", "e = x.exp()\nreturn e / (1 + e)", 12),
-        ("torch.nn.functional.logsigmoid(x)", "return -(1 + (-x).exp()).log()", 12),
-        ("torch.nn.functional.mish(x)", "n = x.exp() * (x.exp() + 2)\nreturn x * n / (n + 2)", 7),
-        ("torch.log_softmax(x, 1)", "e = (x - x.amax(1, keepdim=True)).exp()\nreturn (e / e.sum(1, keepdim=True)).log()", 8),
-    ],
-)
-def test_any_formula_that_overflows_on_larger_inputs_is_left_out_there(judge: Judge, reference: str, formula: str, size: int) -> None:
-    check_overflow(judge, reference, formula, size)
-
-
-def check_overflow(judge: Judge, reference: str, formula: str, size: int) -> None:
-    """The formula is right, and a round of it was left out."""
-    problem = DOUBLE.replace("x * 2", reference).replace("torch.randn(rows, width)", f"{size} * torch.randn(64, 400)")
-    result = judge(forward(formula), problem_text=problem, protocol=UNTIMED)
+    problem = DOUBLE.replace("x * 2", "torch.softmax(x, 1)").replace("torch.randn(rows, width)", "12 * torch.randn(64, 400)")
+    result = judge(forward(f"{SOFTMAX_FORMULA}return {returned}"), problem_text=problem, protocol=UNTIMED)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert any("overflows" in each.message for each in result.evidence.rounds)
-
-
-def test_a_formula_for_the_usual_range_is_wrong_beyond_it(judge: Judge) -> None:
-    problem = DOUBLE.replace("x * 2", "torch.sigmoid(x)").replace("torch.randn(rows, width)", "torch.randn(64, 400)")
-    result = judge(forward("return torch.where(x.abs() < 7, torch.sigmoid(x), x)"), problem_text=problem, protocol=UNTIMED)
-    assert result.category is Category.WRONG_VALUES, result.message
-    assert result.evidence.rounds[-1].distribution in ("scaled", "outliers")
