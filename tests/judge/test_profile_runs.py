@@ -94,13 +94,6 @@ def test_a_call_that_does_not_end_leaves_what_was_measured(
 
 
 @cold
-def test_an_ncu_that_does_not_end_is_killed(context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile_runs.ProfileRun, "grace_s", 1.0)
-    found = profiled(context, stand_in(open_folder, after='"$@"\nsleep 600'))
-    assert found.outcome == "failed"
-
-
-@cold
 def test_the_references_profile_is_kept(context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_CACHE", str(open_folder / "cache"))
     # As ncu, it leaves its own options behind until the program that it is to run.
