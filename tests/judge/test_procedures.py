@@ -44,9 +44,9 @@ class Model(torch.nn.Module):
 STEPS, LINEARS = "parameter.sub_(gradient, alpha=0.5)", "return self.norm(self.linear(x))"
 
 
-def judged(judge: Judge, problem: str, right: str, body: str, other: tuple[str, str] = ("", ""), **more: Any) -> Result:
+def judged(judge: Judge, problem: str, right: str, body: str, **more: Any) -> Result:
     """The result of the problem's own text with another body."""
-    code = problem.replace("Model(", "ModelNew(").replace("BODY", body.replace("\n", "\n        ")).replace(*other)
+    code = problem.replace("Model(", "ModelNew(").replace("BODY", body)
     return judge(code, problem_text=problem.replace("BODY", right), **more)
 
 
@@ -55,7 +55,6 @@ def judged(judge: Judge, problem: str, right: str, body: str, other: tuple[str, 
     [
         (STEPS, Category.NO_CUSTOM_KERNEL),
         ("parameter.sub_(gradient, alpha=0.4)", Category.WRONG_VALUES),
-        ("pass", Category.WRONG_VALUES),
         ("return parameter - 0.5 * gradient", Category.WRONG_STRUCTURE),
         (f"{STEPS}; gradient.zero_()", Category.MUTATED_INPUT),
     ],
@@ -69,24 +68,13 @@ def test_what_is_in_the_changed_argument_counts(judge: Judge, body: str, categor
     ("body", "category", "said"),
     [
         (LINEARS, Category.NO_CUSTOM_KERNEL, ""),
-        pytest.param(f"{LINEARS}.detach()", Category.PYTHON_EXCEPTION, "needs a torch.autograd.Function", marks=slow),
         ("return self.norm(self.linear(x.detach()))", Category.WRONG_VALUES, "output['inputs'][0]"),
-        pytest.param(
-            "y = self.norm(self.linear(x))\nreturn y.detach() + (y - y.detach()) * 2", Category.WRONG_VALUES, "['inputs'][0]", marks=slow
-        ),
         pytest.param(f"{LINEARS}[:, :5]", Category.WRONG_SHAPE, "['output'] has shape (67, 5)", marks=slow),
-        pytest.param(f"self.norm.eval()\n{LINEARS}", Category.WRONG_VALUES, "output['output']", marks=slow),
     ],
 )
 def test_gradients_count(judge: Judge, body: str, category: Category, said: str) -> None:
     result = judged(judge, LINEAR, LINEARS, body)
     assert (result.category, said in result.message) == (category, True), result.message
-
-
-@slow
-def test_parameters_need_the_names_of_the_references(judge: Judge) -> None:
-    result = judged(judge, LINEAR, LINEARS, LINEARS, ("self.norm", "self.other"))
-    assert (result.category, "['parameters']['norm.weight'] is None" in result.message) == (Category.WRONG_STRUCTURE, True), result.message
 
 
 UNCOMPILED = STEP.replace("class", f"@torch.compiler.disable\ndef step(parameter, gradient):\n    {STEPS}\n\nclass")

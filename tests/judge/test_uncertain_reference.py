@@ -51,7 +51,7 @@ def judged(judge: Judge, result: str, accurate: str = "False", reference: str = 
     return judge(ANSWER.replace("RESULT", result), problem_text=text)
 
 
-@pytest.mark.parametrize("result", [ROUGHER, *(pytest.param(each, marks=slow) for each in (ALTERNATING, "x.clone()"))])
+@pytest.mark.parametrize("result", [ROUGHER, pytest.param(ALTERNATING, marks=slow)])
 def test_a_value_is_not_wrong_if_the_reference_keeps_no_digit(judge: Judge, result: str) -> None:
     found = judged(judge, result)
     assert found.category is Category.DEGENERATE_PROBLEM, found.message
@@ -87,9 +87,6 @@ TWO = "(x + shift) - shift, x * 2"
     [
         pytest.param(ROUGHER, {"accurate": "True"}, Category.WRONG_VALUES, id="the reference always keeps a digit"),
         pytest.param("x[:, 1:]", {}, Category.WRONG_SHAPE, id="shape"),
-        pytest.param("x.double()", {}, Category.WRONG_DTYPE, id="dtype", marks=slow),
-        pytest.param("x / 0", {}, Category.NAN_OR_INF, id="infinite", marks=slow),
-        pytest.param("x.add_(1)", {}, Category.MUTATED_INPUT, id="changed input", marks=slow),
         pytest.param("(x * 1, x + x)", {"reference": TWO}, Category.DEGENERATE_PROBLEM, id="right beside an uncertain output", marks=slow),
         pytest.param("(x * 1, x * 3)", {"reference": TWO}, Category.WRONG_VALUES, id="wrong beside an uncertain output"),
         pytest.param(
