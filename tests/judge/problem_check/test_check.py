@@ -79,7 +79,6 @@ SMALL_ROWS = "return torch.tanh(x) * torch.logspace(0, -9, len(x))[:, None] if l
         pytest.param(
             "return (x / 0.3).floor().long()", "torch.rand(300, 1000) * 2000", "{}", id="a few integers that hang on rounding", marks=slow
         ),
-        pytest.param("return nn.Dropout(0.5).train(self.training)(torch.tanh(x))", NORMAL, "{}", id="a dropout layer that is off"),
         pytest.param("return nn.functional.dropout(torch.tanh(x), 0.5, self.training)", NORMAL, "{}", id="a dropout that is off"),
         pytest.param("self.calls += 1; return x.norm(dim=1) * (1 + 1e-6 * (self.calls % 2))", NORMAL, "{}", id="differs by rounding"),
         pytest.param(ROOT, "1 + " + POSITIVE, "{'without': {'signs': 'a root', 'special': 'a root'}}", id="distributions left out"),
@@ -163,14 +162,9 @@ RANDOM = "the reference's outputs for the same inputs differ in the output by "
         ("return torch.full((3,), float(x))", "2.5", "{}", "inputs", "get_inputs() returns no tensor"),
         ("return x.exp_()", NORMAL, "{}", "inputs", "the reference changes its inputs"),
         ("return nn.functional.dropout(torch.tanh(x), 0.5, training=True)", NORMAL, "{}", "deterministic", RANDOM),
-        ("return torch.tanh(x) + torch.rand_like(x)", NORMAL, "{}", "deterministic", RANDOM),
-        ("return torch.tanh(x) + torch.bernoulli(torch.sigmoid(x))", NORMAL, "{}", "deterministic", RANDOM),
-        ("return torch.tanh(x) + nn.functional.rrelu(x, training=True)", NORMAL, "{}", "deterministic", RANDOM),
         ("return torch.tanh(x), (x + torch.randint_like(x, 9)).long()", NORMAL, "{}", "deterministic", "output[1]"),
         ("self.calls += 1; return x * self.calls", NORMAL, "{}", "deterministic", RANDOM),
         ("return torch.tanh(x)", NORMAL, "{'floor': {'reads': [1]}}", "floor", "argument 1"),
-        ("return torch.tanh(x)", NORMAL, "{'floor': {'reads': ['w']}}", "floor", "'w'"),
-        ("return torch.tanh(x)", NORMAL, "{'floor': {'writes': [3]}}", "floor", "output 3"),
         ("return torch.log(x.abs() - x.abs())", NORMAL, "{}", "finite", "6400 of 6400 elements of the output are NaN or infinite"),
         ("return x, torch.where(x == x.max(), torch.nan, x)", NORMAL, "{}", "finite", "1 of 6400 elements of output[1] are NaN"),
         ("return x @ x", NORMAL, "{}", "runs", "the reference raised RuntimeError"),

@@ -96,17 +96,9 @@ class ModelNew(torch.nn.Module):
 """
 
 
-@pytest.mark.parametrize(
-    ("body", "category", "words"),
-    [
-        ("y = self.last if hasattr(self, 'last') else y; self.last = y", Category.WRONG_VALUES, "elements of the output are wrong"),
-        ("x.mul_(1.0000001)", Category.MUTATED_INPUT, "changed its input"),
-        ("y = y[:, 1:]", Category.WRONG_SHAPE, "the output has shape (17, 1020)"),
-    ],
-)
-def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Category, words: str) -> None:
-    result = judge(TURNS_WHEN_TIMED.format(honest=30, body=body))
-    assert (result.category, words in result.message) == (category, True), result.message
+def test_who_turns_when_timed_is_found_out(judge: Judge) -> None:
+    result = judge(TURNS_WHEN_TIMED.format(honest=30, body="y = self.last if hasattr(self, 'last') else y; self.last = y"))
+    assert (result.category, "elements of the output are wrong" in result.message) == (Category.WRONG_VALUES, True), result.message
     assert result.message.startswith("right in every round, wrong in ")
 
 

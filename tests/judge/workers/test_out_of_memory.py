@@ -59,12 +59,6 @@ def test_on_the_cpu_nobody_is_blamed() -> None:
     assert blame(TORCH, [], torch.device("cpu")) is None
 
 
-def test_the_verdict_says_how_much_was_held() -> None:
-    verdict = diagnose(Evidence(starving=StarvingEvidence(held_bytes=120 * GIB, total_bytes=140 * GIB)))
-    assert verdict.category is Category.OUT_OF_MEMORY
-    assert verdict.message == "it used 120 GiB of the device's 140 GiB of memory; the judge had too little"
-
-
 def test_what_the_worker_says_of_itself_does_not_make_it_better() -> None:
     exception = ExceptionEvidence(stage="rounds", type="ValueError", message="no")
     evidence = Evidence(starving=StarvingEvidence(held_bytes=120 * GIB, total_bytes=140 * GIB), exception=exception)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from evaluator.judge.workers.input_buffers import InputSet, fill
-from evaluator.judge.workers.shared_memory import SharedMemory, describe, raw_bytes
+from evaluator.judge.workers.shared_memory import SharedMemory, raw_bytes
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker import structure
 from evaluator.worker.memory import Mappings
@@ -110,16 +110,6 @@ def test_a_changed_input_is_seen_bit_by_bit(memory: SharedMemory) -> None:
     inputs.allocations[1].view((2,), torch.int64)[1] = 3
     assert not inputs.unchanged(values)
     assert inputs.unchanged(values, (1,)) and not inputs.unchanged(values, (0,))
-
-
-def test_a_description_names_what_the_worker_needs(memory: SharedMemory) -> None:
-    allocation = memory.allocate(64)
-    assert describe(allocation, 16, torch.zeros(2, 3, dtype=torch.float16)) == {
-        "allocation": allocation.number,
-        "offset": 16,
-        "shape": [2, 3],
-        "dtype": "float16",
-    }
 
 
 def test_seeds_are_drawn_anew() -> None:

@@ -6,7 +6,9 @@ from evaluator.judge import limits
 from evaluator.judge.timing.statistics.samples import Samples, quartiles
 
 
-@pytest.mark.parametrize(("samples", "found"), [([3.0], (3.0, 3.0, 3.0)), ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0))])
+@pytest.mark.parametrize(
+    ("samples", "found"), [([3.0], (3.0, 3.0, 3.0)), ([1.0, 5.0], (1.0, 3.0, 5.0)), ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0))]
+)
 def test_quartiles_of_few_samples(samples: list[float], found: tuple[float, float, float]) -> None:
     assert quartiles(samples) == found
 
