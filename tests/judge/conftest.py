@@ -104,16 +104,26 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def gpu_context_at(level: Level, cache: Path) -> Iterator[JudgeContext]:
+    """The first GPU, at a sandbox level that this machine has; else the test is skipped."""
+    if not try_level(level).available:
+        pytest.skip(f"{level}: {try_level(level).reason}")
+    device, _ = choose("cuda")
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=cache, level=level)
+    recorder = launch_recorder(options)
+    assert recorder is not None
+    with Zygote.start(modules=(WORKER_MODULE,), level=level, env={**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}) as zygote:
+        yield make_context(options, zygote)
+
+
 @pytest.fixture(scope="module")
 def gpu_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     """The first GPU, at the best sandbox level."""
-    device, _ = choose("cuda")
-    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
-    recorder = launch_recorder(options)
-    assert recorder is not None
-    env = {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
-    with Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=env) as zygote:
-        yield make_context(options, zygote)
+    level = best_level()
+    assert level is not None
+    with gpu_context_at(level, tmp_path_factory.mktemp("cache")) as context:
+        yield context
 
 
 @pytest.fixture(scope="session")

@@ -12,20 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.judge_process import make_context
-from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.machine.devices import choose
 from evaluator.profiler import runs as profile_runs
 from evaluator.results.category import Status
 from evaluator.results.evidence import KernelProfile, ProfiledSide, ProfileEvidence
 from evaluator.results.result import Result
-from evaluator.sandbox import Level, Zygote
-from evaluator.sandbox.level_choice import try_level
+from evaluator.sandbox import Level
 from tests.command_line import PROJECT
-from tests.judge.conftest import make_job
+from tests.judge.conftest import gpu_context_at, make_job
 
 pytestmark = pytest.mark.gpu
 
@@ -68,15 +63,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=LEVELS)
 def level_context(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeContext]:
-    level: Level = request.param
-    if not try_level(level).available:
-        pytest.skip(f"{level}: {try_level(level).reason}")
-    device, _ = choose("cuda")
-    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=cache, level=level)
-    recorder = launch_recorder(options)
-    assert recorder is not None
-    with Zygote.start(modules=(WORKER_MODULE,), level=level, env={**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}) as zygote:
-        yield make_context(options, zygote)
+    with gpu_context_at(request.param, cache) as context:
+        yield context
 
 
 def judged(context: JudgeContext, submission: str, case: str) -> Profiled:

@@ -20,8 +20,8 @@ from evaluator.profiler.tool import Profiler
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, ProfiledSide
 from evaluator.results.result import Result
+from tests.diagnosis.evidence import launch
 from tests.judge.conftest import Judge, make_job
-from tests.judge.test_sanitizer_runs import launched
 
 cold = pytest.mark.slow(20)
 """For tests that start Python and PyTorch anew, under a tool."""
@@ -158,7 +158,7 @@ def test_the_kernels_of_a_call_are_counted_by_those_that_were_timed() -> None:
     def evidence(*launches: LaunchRecord, calls: int = 0) -> Evidence:
         return Evidence(launches=launches, kernel_times=KernelTimes(calls=calls, call_ms=1.0) if calls else None)
 
-    assert launched_by(evidence(launched())) == 1
-    assert launched_by(evidence(launched(timed=9), launched(timed=3), launched(own=False, timed=30), calls=3)) == 4
-    assert launched_by(evidence(launched(), launched(own=False))) == 1
+    assert launched_by(evidence(launch())) == 1
+    assert launched_by(evidence(launch(timed=9), launch(timed=3), launch(own=False, timed=30), calls=3)) == 4
+    assert launched_by(evidence(launch(), launch(own=False))) == 1
     assert launched_by(evidence()) == 1

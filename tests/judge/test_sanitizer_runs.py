@@ -14,10 +14,11 @@ from evaluator.nvidia_tools.tool_run import ToolRun, ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
-from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
+from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Limits
 from evaluator.sanitizer.runs import LINE_FLAG, LineBuilds, SanitizerRuns, is_wanted, with_lines
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
+from tests.diagnosis.evidence import launch
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import SOFTMAX, copied
 
@@ -168,11 +169,6 @@ def test_an_evaluation_keeps_its_verdict_and_what_was_found(
     assert result.evidence.stages_s["sanitize"] > 0
 
 
-def launched(**more: object) -> LaunchRecord:
-    values: dict[str, object] = {"api": "cudaLaunchKernel", "kernel": "k", "object": "extension", "own": True, "count": 1, "code": 0}
-    return LaunchRecord.model_validate({**values, "grid": (1, 1, 1), "block": (1, 1, 1), "shared_bytes": 0, "first": 0, **more})
-
-
 @pytest.mark.parametrize(
     ("category", "auto", "always"),
     [
@@ -189,9 +185,9 @@ def launched(**more: object) -> LaunchRecord:
 )
 def test_what_is_sanitized(category: Category, auto: bool, always: bool) -> None:
     verdict = Verdict(category, "")
-    assert is_wanted(Wish(tuple(Tool), only_faulty=True), verdict, [launched()]) is auto
-    assert is_wanted(Wish(tuple(Tool)), verdict, [launched()]) is always
-    assert not is_wanted(Wish(tuple(Tool)), verdict, [launched(own=False)])
+    assert is_wanted(Wish(tuple(Tool), only_faulty=True), verdict, [launch()]) is auto
+    assert is_wanted(Wish(tuple(Tool)), verdict, [launch()]) is always
+    assert not is_wanted(Wish(tuple(Tool)), verdict, [launch(own=False)])
 
 
 def test_kernels_are_built_with_their_lines_and_nothing_else_is_changed() -> None:

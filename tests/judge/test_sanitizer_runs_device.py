@@ -10,23 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.judge_process import make_context
-from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.machine.devices import choose
 from evaluator.nvidia_tools.tool_run import ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
-from evaluator.sandbox import Level, Zygote
-from evaluator.sandbox.level_choice import try_level
+from evaluator.sandbox import Level
 from evaluator.sanitizer import runs as sanitizer_runs
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, command, find
 from tests.command_line import PROJECT
 from tests.corpus import corpus, write
-from tests.judge.conftest import make_job
+from tests.judge.conftest import gpu_context_at, make_job
 
 pytestmark = pytest.mark.gpu
 
@@ -50,15 +45,8 @@ def sanitizer() -> Sanitizer:
 
 @pytest.fixture(scope="module", params=LEVELS)
 def level_context(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeContext]:
-    level: Level = request.param
-    if not try_level(level).available:
-        pytest.skip(f"{level}: {try_level(level).reason}")
-    device, _ = choose("cuda")
-    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=cache, level=level)
-    recorder = launch_recorder(options)
-    assert recorder is not None
-    with Zygote.start(modules=(WORKER_MODULE,), level=level, env={**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}) as zygote:
-        yield make_context(options, zygote)
+    with gpu_context_at(request.param, cache) as context:
+        yield context
 
 
 def watched(

@@ -50,14 +50,7 @@ def draw(shape: tuple[int, ...], dtype: torch.dtype, wide: torch.dtype = torch.f
     return parts[0], parts[1], parts[2]
 
 
-def by_torch(tensors: Tensors, by_row: bool) -> Measured:
-    """The figures that a comparison finds with PyTorch's operators."""
-    least, compare.LEAST_FUSED_ELEMENTS = compare.LEAST_FUSED_ELEMENTS, 1 << 62
-    try:
-        comparison = Comparison("", tensors[0].shape, tensors[0].dtype, Rules(by_row))
-        comparison.measure(OutputPiece(0, *tensors))
-    finally:
-        compare.LEAST_FUSED_ELEMENTS = least
+def figures_of(comparison: Comparison) -> Measured:
     return Measured(
         comparison._max_error,
         comparison._reference_error,
@@ -66,6 +59,17 @@ def by_torch(tensors: Tensors, by_row: bool) -> Measured:
         comparison._nonfinite_mismatch,
         comparison._reference_mismatch,
     )
+
+
+def by_torch(tensors: Tensors, by_row: bool) -> Measured:
+    """The figures that a comparison finds with PyTorch's operators."""
+    least, compare.LEAST_FUSED_ELEMENTS = compare.LEAST_FUSED_ELEMENTS, 1 << 62
+    try:
+        comparison = Comparison("", tensors[0].shape, tensors[0].dtype, Rules(by_row))
+        comparison.measure(OutputPiece(0, *tensors))
+    finally:
+        compare.LEAST_FUSED_ELEMENTS = least
+    return figures_of(comparison)
 
 
 def assert_same(found: Measured, expected: Measured) -> None:
@@ -345,14 +349,7 @@ def scaled_by_torch(tensors: Tensors, scale: float) -> Measured:
     comparison = Comparison("", tensors[0].shape, tensors[0].dtype, Rules())
     comparison._sums = Sums(1, 0.0, scale**2)
     comparison.measure(OutputPiece(0, *(tensor.cpu() for tensor in tensors)))
-    return Measured(
-        comparison._max_error,
-        comparison._reference_error,
-        comparison._squared_error,
-        comparison._squared_oracle,
-        comparison._nonfinite_mismatch,
-        comparison._reference_mismatch,
-    )
+    return figures_of(comparison)
 
 
 @pytest.mark.build

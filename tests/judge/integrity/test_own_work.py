@@ -4,7 +4,8 @@ import pytest
 
 from evaluator.judge.integrity.own_work import bound_by_time
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord, LightEvidence
+from evaluator.results.evidence import Evidence, KernelTimes, LightEvidence
+from tests.diagnosis.evidence import launch
 from tests.judge.conftest import Judge
 from tests.judge.sources import extension, forward
 
@@ -77,13 +78,10 @@ LIGHT = LightEvidence(
 def timed_launches(library_ms: float, own_ms: float, *, own_timed: int = 1, call_ms: float = 10.0) -> Evidence:
     """Evidence of one call with one kernel of each."""
 
-    def launch(*, own: bool, device_ms: float, timed: int) -> LaunchRecord:
-        return LaunchRecord(
-            api="cudaLaunchKernel", kernel="k", object="extension" if own else "torch", own=own, count=1, grid=(1, 1, 1),
-            block=(32, 1, 1), shared_bytes=0, code=0, first=0, timed=timed, device_ms=device_ms,
-        )  # fmt: skip
-
-    launches = (launch(own=False, device_ms=library_ms, timed=1), launch(own=True, device_ms=own_ms, timed=own_timed))
+    launches = (
+        launch(object="torch", own=False, device_ms=library_ms, timed=1),
+        launch(device_ms=own_ms, timed=own_timed),
+    )
     return Evidence(launches=launches, kernel_times=KernelTimes(calls=1, call_ms=call_ms), light=LIGHT)
 
 
