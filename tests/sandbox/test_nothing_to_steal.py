@@ -4,7 +4,6 @@ The secrets are made to be recognised: marks in texts, seeds with known digits, 
 kind is also put where the submission can find it, to show that it would.
 """
 
-import os
 import re
 import secrets
 import sqlite3
@@ -148,31 +147,26 @@ def test_beside_the_baseline_nothing_is_found(context: JudgeContext, problem: Pa
     assert looked["memory"] > 100 << 20
 
 
-def test_a_secret_in_the_environment_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
-    found, _ = search(planted_context, problem)
-    assert any("memory" in line and "Zanzibar-planted" in line for line in found), found
-
-
-def test_a_folder_of_the_judges_would_be_found(planted_context: JudgeContext, problem: Path, tmp_path: Path) -> None:
+def test_what_a_judge_gave_away_would_be_found_but_no_problem(
+    planted_context: JudgeContext, problem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable, a folder, seeds, a descriptor that was left open. A folder of modules that holds the problem is not shown."""
     tmp_path.chmod(0o755)
     tmp_path.joinpath("notes.txt").write_text(mark("file"))
     tmp_path.joinpath(mark("name")).mkdir()
-    found, _ = search(replace(planted_context, readonly=(*planted_context.readonly, str(tmp_path))), problem)
-    for kind in ("file", "name"):
-        assert any(f"Zanzibar-{kind}" in line for line in found), (kind, found)
-
-
-def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_context: JudgeContext, problem: Path) -> None:
     for place in (problem, *problem.parents[:2]):
         place.chmod(place.stat().st_mode | stat.S_IROTH | (stat.S_IXOTH if place.is_dir() else 0))
-    found, _ = search(replace(planted_context, readonly=(*planted_context.readonly, str(problem.parent))), problem)
-    assert not any("Zanzibar-source" in line or "Zanzibar-path" in line for line in found), found
-
-
-def test_seeds_would_be_found(planted_context: JudgeContext, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "fresh_seed", known_seed)
-    found, _ = search(planted_context, problem)
+    keeping = SEARCHER.replace("calls = 0\n", "calls = 0\nkept = os.open('/etc/passwd', os.O_RDONLY)\n", 1)
+    giving = replace(planted_context, readonly=(*planted_context.readonly, str(tmp_path), str(problem.parent)))
+    found, _ = search(giving, problem, keeping)
+    assert any("memory" in line and "Zanzibar-planted" in line for line in found), found
+    for kind in ("file", "name"):
+        assert any(f"Zanzibar-{kind}" in line for line in found), (kind, found)
     assert any("znaZ" in line for line in found), found
+    assert any(line.endswith("is /etc/passwd") for line in found), found
+    assert len(found) < 40, "none is left out"
+    assert not any("Zanzibar-source" in line or "Zanzibar-path" in line for line in found), found
 
 
 def test_expected_values_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
@@ -180,16 +174,3 @@ def test_expected_values_would_be_found(planted_context: JudgeContext, problem: 
     assert answering != SEARCHER
     found, _ = search(planted_context, problem, answering)
     assert any("an?Z" in line or "ib?Z" in line for line in found), found
-
-
-def test_a_descriptor_left_open_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
-    keeping = SEARCHER.replace("calls = 0\n", "calls = 0\nkept = os.open('/etc/passwd', os.O_RDONLY)\n", 1)
-    found, _ = search(planted_context, problem, keeping)
-    assert any(line.endswith("is /etc/passwd") for line in found), found
-
-
-def test_the_judges_own_process_holds_all_of_it(problem: Path) -> None:
-    """What is looked for is there to be found, outside."""
-    assert "Zanzibar-variable" in os.environ["ASSAY_TOKEN"]
-    assert b"Zanzibar-database" in problem.with_name("assay.db").read_bytes()
-    assert "Zanzibar-source" in problem.read_text() and "Zanzibar-path" in str(problem)
