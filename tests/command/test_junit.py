@@ -1,9 +1,6 @@
 """The JUnit file and `--fail-on`, for CI systems."""
 
-import json
-import os
 import re
-import signal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,10 +12,10 @@ from command.exits import UsageError
 from command.junit import JUnitFile, outcome
 from db.store import Store
 from evaluator.results.category import CATEGORIES, Category, Status
-from tests.command_line import RUN_S, Bench, submission
+from tests.command_line import Bench, submission
 from tests.db.samples import full_evidence, result
 
-pytestmark = pytest.mark.slow(25)
+pytestmark = pytest.mark.slow(12)
 
 TEXT = {"type", "message"}
 STRUCTURE: dict[str, tuple[set[str], set[str], set[str]]] = {
@@ -148,21 +145,3 @@ def test_a_run_of_right_submissions_does_not_fail(tmp_path: Path) -> None:
     assert finished.code == 0, finished.stderr
     (case,) = cases(read(tmp_path / "out.xml")).values()
     assert case.attrib["classname"] == "double" and float(case.attrib["time"]) > 0 and case[0].tag == "system-out"
-
-
-def test_an_interrupted_run_leaves_a_file_of_what_was_done(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    for number in range(12):
-        bench.write(f"double/s{number:02}.py", submission("x + 1", before=f"time.sleep({1000 if number == 11 else 0.01})  # {number}"))
-    bench.write("out.xml", "of an earlier run")
-    with bench.start("double", "--json", "-", "--junit", "out.xml", "--fail-on", "any", "--timeout", "900") as process:
-        assert process.stdout is not None
-        first = [process.stdout.readline() for _ in range(2)]
-        assert (tmp_path / "out.xml").read_text() == "of an earlier run"
-        os.killpg(process.pid, signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=RUN_S)
-    assert process.returncode == 130, stderr
-    records = [json.loads(line) for line in (*first, *stdout.splitlines())]
-    told = outcomes(read(tmp_path / "out.xml"))
-    assert told == {record["submission"]: "skipped" if record["category"] == "interrupted" else "failure" for record in records}
-    assert "skipped" in told.values() and not list(tmp_path.glob("*.part"))

@@ -17,9 +17,10 @@ import pytest
 from db.queries.runs import runs
 from db.store import Store
 from evaluator.sandbox.resources.process_tree import descendants
+from tests.command.test_junit import outcomes, read
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(150)
 
 SUBMISSIONS = 6
 SHARED = 3
@@ -40,10 +41,10 @@ def write(bench: Bench, number: int, sleep_s: float) -> None:
 
 
 @contextmanager
-def unfinished(bench: Bench) -> "Iterator[subprocess.Popen[str]]":
+def unfinished(bench: Bench, *words: str) -> "Iterator[subprocess.Popen[str]]":
     """A run that does not end by itself: its last submission takes longer than the test. Afterwards it is as quick as the others."""
     write(bench, SUBMISSIONS - 1, 1000)
-    with bench.start("double", "--json", "-", "--timeout", "900") as process:
+    with bench.start("double", "--json", "-", "--timeout", "900", *words) as process:
         try:
             yield process
         finally:
@@ -113,17 +114,22 @@ def test_after_kill_9_the_same_command_finishes_the_work(bench: Bench) -> None:
     judged_once(bench)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_what_was_left_and_the_next_one_judges_it(bench: Bench, number: signal.Signals) -> None:
-    with unfinished(bench) as process:
-        first_results(process, 2)
+def test_an_interrupted_run_says_what_was_left_and_the_next_one_judges_it(bench: Bench) -> None:
+    file = bench.root / "out.xml"
+    file.write_text("of an earlier run")
+    with unfinished(bench, "--junit", "out.xml", "--fail-on", "any") as process:
+        first = first_results(process, 2)
+        assert file.read_text() == "of an earlier run"
         started = below(process)
-        os.killpg(process.pid, number)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         stdout, stderr = process.communicate(timeout=RUN_S)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert_all_end(started)
-    assert [json.loads(line)["category"] for line in stdout.splitlines()].count("interrupted") >= 1
+    ended = {record["submission"]: record["category"] for record in map(json.loads, stdout.splitlines())}
+    assert "interrupted" in ended.values()
+    told = {name: "skipped" if category == "interrupted" else "system-out" for name, category in ended.items()}
+    assert outcomes(read(file)) == dict.fromkeys(first, "system-out") | told and not list(bench.root.glob("*.part"))
     assert Counter(name for name, _, _ in bench.rows()).most_common(1)[0][1] == 1
     assert "interrupted" in {category for _, _, category in bench.rows()}
     assert bench.run("double").code == 0
