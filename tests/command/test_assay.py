@@ -18,7 +18,7 @@ from evaluator.results.result import EVALUATOR_VERSION
 from tests.command_line import PROBLEM, PROJECT, RUN_S, submission
 from tests.db.samples import result
 
-pytestmark = pytest.mark.slow(40)
+pytestmark = pytest.mark.slow(35)
 
 SCRIPT = """\
 #!{python}

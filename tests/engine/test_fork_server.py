@@ -11,7 +11,7 @@ import pytest
 from tests.command.test_pipeline_ending import assert_all_end, below
 from tests.command_line import PROJECT, RUN_S
 
-pytestmark = pytest.mark.slow(20)
+pytestmark = pytest.mark.slow(15)
 
 SCRIPT = """\
 import os, sys

@@ -30,7 +30,7 @@ from evaluator.sandbox.level_choice import try_level
 from tests.judge.conftest import make_job, own_cpu
 from tests.sandbox.conftest import CONFINED
 
-pytestmark = pytest.mark.slow(40)
+pytestmark = pytest.mark.slow(25)
 
 SEARCHER = Path(__file__).with_name("searcher.py").read_text(encoding="utf-8")
 MARKED = '''\
