@@ -11,20 +11,13 @@ from pathlib import Path
 import pytest
 
 from command.checks import find_sanitizer, why_no_profile
-from db import __main__ as db
 from db.queries.runs import runs
 from db.store import Store
 from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
 from tests.command_line import PROBLEM, PROJECT, RUN_S, TILED, Bench, header_folder, refused, submission
 
-pytestmark = pytest.mark.slow(50)
-
-CONTRACT = (
-    *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
-    *("runtime_ms", "baseline_ms", "speedup", "source_sha256", "started_at", "duration_s"),
-)
-"""Fields that tools may count on in every record."""
+pytestmark = pytest.mark.slow(35)
 
 
 @pytest.fixture
@@ -151,110 +144,12 @@ def test_a_run_without_times_does_not_stand_in_for_one_with_times_but_the_revers
     assert len(bench.rows()) == 3
 
 
-def test_json_on_standard_output_is_all_there_is(bench: Bench) -> None:
-    bench.write("double/right.py", submission())
-    bench.write("double/wrong.py", submission("x + 1"))
-    bench.write("double/unread.py", "class ModelNew(:\n")
-    finished = bench.run("double", "--json", "-", "--author", "someone")
-    assert finished.code == 0
-    assert "3 evaluated" in finished.stderr
-    records = finished.by_name()
-    assert all(set(CONTRACT) <= set(record) for record in records.values())
-    assert {name: record["category"] for name, record in records.items()} == {
-        "right.py": "no_custom_kernel",
-        "wrong.py": "wrong_values",
-        "unread.py": "syntax_error",
-    }
-    right, wrong = records["right.py"], records["wrong.py"]
-    assert right["speedup"] == pytest.approx(right["baseline_ms"] / right["runtime_ms"])
-    assert (right["author"], right["problem"], right["case"], right["device"]) == ("someone", "double", "full", "cpu")
-    assert wrong["runtime_ms"] is None and wrong["speedup"] is None and wrong["message"] and wrong["hint"]
-
-
 def test_a_json_file_that_fills_up_ends_the_run_and_keeps_the_results(bench: Bench) -> None:
     bench.write("double/unread.py", "class ModelNew(:\n")
     finished = bench.run("double", "--json", "/dev/full")
     assert finished.code == 2
     assert finished.stderr == "pipeline.py: --json /dev/full: No space left on device; the results so far are in the database\n"
     assert bench.rows() == [("double/unread.py", None, "syntax_error")]
-
-
-def test_what_could_not_be_evaluated_makes_the_exit_code_1_and_is_tried_again(bench: Bench) -> None:
-    bench.write("double/for_a_gpu.py", submission())
-    for _ in range(2):
-        finished = bench.run("double", "--device", "auto", "--json", "-", CUDA_VISIBLE_DEVICES="")
-        assert finished.code == 1
-        assert [record["category"] for record in finished.records] == ["no_device"]
-    assert [category for _, _, category in bench.rows()] == ["no_device"] * 2
-
-
-def test_a_broken_problem_harms_its_own_submissions_only(bench: Bench) -> None:
-    bench.write("problems/broken.py", "import nosuchpackage\n")
-    for folder in ("broken", "double"):
-        bench.write(f"{folder}/right.py", submission())
-    finished = bench.run("broken", "double", "--json", "-")
-    assert finished.code == 1
-    found = {record["problem"]: record for record in finished.records}
-    assert {name: record["category"] for name, record in found.items()} == {"broken": "problem_error", "double": "no_custom_kernel"}
-    assert "broken.py:1: importing the file raised ModuleNotFoundError" in found["broken"]["message"]
-
-
-def test_the_problem_is_told_by_manifest_header_folder_and_file_name_in_this_order(bench: Bench) -> None:
-    bench.write("problems/level_1_problem_23.py", (bench.root / "problems/double.py").read_text())
-    header = "# problem: increment\n"
-    bench.write("increment/manifest.toml", '[[submission]]\nfile = "by_manifest.py"\nproblem = "double"\n')
-    bench.write("increment/by_manifest.py", submission(header=header))
-    for name in ("double/level_1_problem_23_sample_4_kernel", "other/level_1_problem_23_sample_5_kernel"):
-        bench.write(f"{name}.py", "x = 1\n")
-    bench.write("other/incremnt.py", submission())
-    bench.write("double/by_header.py", header + "x = 1\n")
-    finished = bench.run("increment", "double", "other", "--json", "-")
-    records = finished.by_name()
-    told = {name: (record["problem"], record["status"]) for name, record in records.items()}
-    assert told == {
-        "by_manifest.py": ("double", "correct"),
-        "by_header.py": ("increment", "rejected"),
-        "level_1_problem_23_sample_4_kernel.py": ("double", "rejected"),
-        "level_1_problem_23_sample_5_kernel.py": ("level_1_problem_23", "rejected"),
-        "incremnt.py": (None, "rejected"),
-    }
-    assert (
-        records["incremnt.py"]["category"] == "unknown_problem"
-        and "increment" in records["incremnt.py"]["message"].partition("nearest: ")[2]
-    )
-    assert records["level_1_problem_23_sample_5_kernel.py"]["sample_id"] == 5
-    given = bench.run("increment/by_manifest.py", "--problem", "increment", "--json", "-").records
-    assert [(record["problem"], record["category"]) for record in given] == [("increment", "wrong_values")]
-
-
-def test_a_bundle_gives_one_result_a_line(bench: Bench) -> None:
-    bundle = [
-        {"problem": "double", "code": "x = 1\n", "author": "first", "sample_id": 7},
-        {"problem": "increment", "response": f"Here it is:\n\n```python\n{submission()}```\n"},
-        {"problem": "nothing", "code": submission()},
-    ]
-    bench.write("bundle.jsonl", "\n".join([*map(json.dumps, bundle), "{broken"]) + "\n")
-    records = bench.run("bundle.jsonl", "--json", "-").by_name()
-    assert {name: record["category"] for name, record in records.items()} == {
-        "bundle.jsonl:1": "missing_model_new",
-        "bundle.jsonl:2": "wrong_values",
-        "bundle.jsonl:3": "unknown_problem",
-        "bundle.jsonl:4": "unreadable_file",
-    }
-    assert (records["bundle.jsonl:1"]["author"], records["bundle.jsonl:1"]["sample_id"]) == ("first", 7)
-
-
-def test_every_block_judges_the_drafts_too(bench: Bench) -> None:
-    response = f"<think>\n```python\nclass ModelNew(:\n```\n</think>\nFinally:\n\n```python\n{submission('x + 1')}```\n"
-    bench.write("double/response.md", response)
-    final = bench.run("double", "--json", "-").records
-    assert [(record["block"], record["status"]) for record in final] == [(2, "incorrect")]
-    every = bench.run("double", "--json", "-", "--every-block").records
-    assert sorted((record["block"], record["status"]) for record in every) == [(1, "rejected"), (2, "incorrect")]
-    assert sorted(bench.rows(), key=lambda row: row[1] or 0) == [
-        ("double/response.md", 1, "syntax_error"),
-        ("double/response.md", 2, "wrong_values"),
-    ]
 
 
 def test_the_line_that_the_code_begins_on_is_stored(bench: Bench) -> None:
@@ -286,27 +181,16 @@ def test_what_a_run_writes_among_its_submissions_is_not_read(bench: Bench) -> No
     assert refused.code == 2 and "this run writes this file" in refused.stderr
 
 
-def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A checkout's level, a run's kernels, and what its own evaluation said of them; the files are made for this test."""
+def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:
+    """A checkout's level and a run's kernels; the files are made for this test."""
     body = "torch.clamp(x, min=0.0) + torch.tensor(0.5)"
     bench.write("KernelBench/KernelBench/level1/23_Clamp.py", PROBLEM.format(operation="* 2").replace("x * 2", body))
     bench.write("KernelBench/KernelBench/level2/23_Clamp_Twice.py", PROBLEM.format(operation="* 2"))
     bench.write("KernelBench/KernelBench/stray.py", "print('no problem')")
     kernel = "runs/a_model/level_1_problem_23_sample_0_kernel.py"
     bench.write(kernel, submission(body))
-    said = [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]
-    results = bench.write("runs/a_model/eval_results.json", json.dumps({"23": said}))
     finished = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-")
     assert "--reference KernelBench/KernelBench: 1 problem in level1, 1 in level2, 1 in KernelBench" in finished.stderr
     (record,) = finished.records
     assert (record["submission"], record["problem"], record["author"], record["sample_id"]) == (kernel, "23_Clamp", "a_model", 0)
     assert (record["category"], record["generalises"]) == ("no_custom_kernel", "untested")
-    url = f"sqlite:///{bench.database}"
-    monkeypatch.chdir(bench.root)
-    assert db.main(["--db", url, "import", "--kernelbench", str(results)]) == 0
-    capsys.readouterr()
-    assert db.main(["--db", url, "history", kernel, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [row.get("harness", row.get("category")) for row in told] == ["no_custom_kernel", "kernelbench"]

@@ -12,7 +12,7 @@ import pytest
 from db.store import Store
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
-pytestmark = pytest.mark.slow(30)
+pytestmark = pytest.mark.slow(20)
 
 FILLING = """
     import json, os, sqlite3, sys, time
@@ -78,13 +78,3 @@ def test_a_disk_that_fills_up_during_a_run_costs_no_result(tmp_path: Path) -> No
     with Store.open(f"sqlite:///{bench.database}") as store:
         found = sorted((Path(stored.result.submission).name, stored.result.category.value) for stored in store.each())
     assert found == [("first.py", "wrong_values"), ("second.py", "wrong_values")]
-
-
-def test_what_a_run_wrote_beside_its_submissions_is_left_out_by_the_next(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(tmp_path)
-    bench.write("double/unread.py", "class ModelNew(:\n")
-    bench.run("double", "--json", "double/results.jsonl")
-    bench.run("double")
-    file = bench.root / "double" / "results.jsonl"
-    assert f"{file} holds the results of a run, so it is not read as a submission" in caplog.text
-    assert [name for name, *_ in bench.rows()] == ["double/unread.py"]
