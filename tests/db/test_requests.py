@@ -96,17 +96,6 @@ def test_who_has_lost_a_claim_stores_nothing(store: Store, requests: Requests) -
     assert len(store.save_all([entry(new)], also=requests.settle("one", [new]))) == 1, "the owner of the older claim is the same"
 
 
-def test_what_an_owner_still_judges_is_not_claimed_by_it_again(store: Store, requests: Requests) -> None:
-    accept(requests, offer())
-    (mine,) = requests.claim("one", 1, 30.0)
-    lapse(store)
-    assert requests.claim("one", 1, 30.0, [mine.public_id]) == []
-    requests.renew("one", 30.0, {mine.public_id: "build"})
-    assert requests.claim("two", 1, 30.0) == []
-    store.save_all([entry(mine)], also=requests.settle("one", [mine]))
-    assert store.count() == 1
-
-
 def test_one_lost_claim_takes_the_others_results_back_too_and_they_can_be_stored_again(store: Store, requests: Requests) -> None:
     accept(requests, offer(), offer())
     first, second = requests.claim("one", 2, 30.0)
@@ -141,21 +130,6 @@ def test_what_is_given_back_is_claimed_again_and_counts_only_if_it_was_begun(req
     assert requests.give_back("two", again[:1]) == 0
     requests.give_back("two", again[1:], begun=True, pause_s=60.0)
     assert requests.claim("three", 2, 30.0) == [], "not before the pause is over"
-
-
-def test_cancelling(store: Store, requests: Requests) -> None:
-    queued, claimed, done = offer(), offer(), offer()
-    accept(requests, done)
-    claims = requests.claim("one", 1, 30.0)
-    store.save_all([entry(claims[0])], also=requests.settle("one", claims))
-    accept(requests, claimed)
-    requests.claim("one", 1, 30.0)
-    accept(requests, queued)
-    assert [requests.cancel(each.public_id) for each in (queued, queued, claimed, done)] == [True, True, True, False]
-    assert not requests.cancel("0" * 32)
-    states = {each.public_id: each.state for each in requests.find([queued.public_id, claimed.public_id, done.public_id]).values()}
-    assert states == {queued.public_id: "cancelled", claimed.public_id: "cancelled", done.public_id: "done"}
-    assert requests.claim("one", 5, 30.0) == []
 
 
 def test_the_same_key_is_the_same_request(requests: Requests) -> None:

@@ -271,9 +271,3 @@ def test_an_unsolved_workload_and_what_is_no_more_current_are_not_ranked(store: 
     store.save(in_workloads("bob", small=3.0, large=4.0), "of bob")
     assert workload_ranking(store, "small") == [(1, "bob", 3.0, 2.0, 6.0), (2, "ada", 2.0, 2.0, 4.0)]
     assert [author for _, author, *_ in workload_ranking(store, "large")] == ["bob"]
-
-
-def test_reduced_precision_of_a_workload_is_ranked_on_request(store: Store) -> None:
-    store.save(in_workloads("ada", Category.REDUCED_PRECISION, small=2.0), "of ada")
-    assert workload_ranking(store, "small") == []
-    assert [author for _, author, *_ in workload_ranking(store, "small", reduced_precision=True)] == ["ada"]

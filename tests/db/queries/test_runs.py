@@ -134,6 +134,7 @@ def test_filters_are_those_of_failures(store: Store) -> None:
         assert counted == {item.category: item.count for item in failures(store, Filters(**names)).counts}, names
 
 
+@BOTH
 def test_evaluations_come_in_parts(store: Store) -> None:
     ids = [save(store, Category.TIMEOUT if number % 2 else Category.OK, number, f"{number}") for number in range(6)]
     timeline = Timeline(store)
