@@ -171,12 +171,6 @@ def test_a_gpu_draws_parameters_if_any_device_may(tmp_path: Path) -> None:
     assert on_gpu.device.type == "cuda" and not torch.equal(on_gpu, on_cpu)
 
 
-def test_dropout_is_off(tmp_path: Path) -> None:
-    case = problem(tmp_path).instance("full")
-    inputs, model = case.inputs(1, "cpu"), case.model(1)
-    assert torch.equal(model(*inputs), model(*inputs))
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "rule"),
     [
@@ -248,11 +242,6 @@ def test_arguments_that_are_changed_are_in_the_answer(tmp_path: Path) -> None:
     with torch.no_grad():
         answer = case.model(1)(x, places)
     assert torch.equal(x, before) and (answer["changed"][0][0] == 0).all() and torch.equal(answer["changed"][0][1:], x[1:])
-
-
-def test_training_mode_is_that_of_the_model(tmp_path: Path) -> None:
-    assert problem(tmp_path, PROCEDURE + "ASSAY = {'mode': 'train'}").instance("full").model(1).training
-    assert not problem(tmp_path, PROCEDURE).instance("full").model(1).training
 
 
 def test_a_forward_that_raises_is_named_with_its_line_where_its_answer_has_to_be_known(tmp_path: Path) -> None:

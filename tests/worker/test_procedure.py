@@ -1,6 +1,5 @@
 """How a model is called: with arguments that it changes, and with a backward pass."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -83,12 +82,6 @@ def test_an_answer_of_another_shape_comes_without_gradients() -> None:
 class _Detached(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach() * 2
-
-
-def test_training_mode_leaves_dropout_alone() -> None:
-    model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.9))
-    assert [module.training for module in Procedure(train=True).prepare(copy.deepcopy(model)).modules()] == [True, True, False]
-    assert not any(module.training for module in Procedure().prepare(model).modules())
 
 
 @pytest.mark.parametrize(
