@@ -1,7 +1,7 @@
 """Calls behind the gate, without gate and device: with a scripted worker, or a real one on the CPU where it does more than it should."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -27,40 +27,15 @@ from tests.judge.timing.test_timed_worker import started
 
 FLUSH_BYTES = 1 << 16
 """What a flush writes here: 32 MiB for each call take most of these tests' time."""
+LONG_MS = 60_000.0
+"""What a scripted worker claims for a call."""
 
 HONEST = forward("return x + 1")
 HOOKED = """
 import sys, time
 handlers = sys.modules["evaluator.worker.server"].HANDLERS
-timing = sys.modules["evaluator.worker.handlers.timing"]
-"""
-NO_FLUSH = HOOKED + "timing.flush = lambda state, order: None\n"
-FLUSHED_AHEAD = f"""{HOOKED}
-def ahead(state, request, descriptors, inputs=handlers["inputs"]):
-    for mapping in state.mappings._mappings.values():
-        if len(mapping.bytes) >= {FLUSH_BYTES}: mapping.bytes.fill_(7)
-    return inputs(state, request, descriptors)
-handlers["inputs"], timing.flush = ahead, lambda state, order: None
-"""
-LAZY = f"""{HOOKED}
-def queue(state, request, descriptors):
-    for order in request["flushes"]: order and timing.flush(state, order)
-    return {{}}
-handlers["burst"] = queue
-"""
-HALF = f"""{HOOKED}
-def half(state, request, descriptors, burst=handlers["burst"]):
-    if len(request["sets"]) > 1:
-        request = {{**request, **{{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}}}
-    return burst(state, request, descriptors)
-handlers["burst"] = half
 """
 SLEEPS = HOOKED + "handlers['burst'] = lambda state, request, descriptors: time.sleep(30)\n"
-LONG_CLAIMS = f"""{HOOKED}
-def long(state, request, descriptors, time=handlers["time"]):
-    return {{"ms": 60_000.0, **time(state, request, descriptors)}}
-handlers["time"] = long
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -87,13 +62,11 @@ def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> Ga
 
 
 @contextmanager
-def bursts_of(
-    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3
-) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+def bursts_of(context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Calls of a worker whose model adds one, and that worker; there is no device to be waited for."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with started(context, source, [torch.zeros(5)] * sets) as (timed, input_sets, memory):
-        timed.flush = L2Flush(memory, 1 << 30, sets)
+    with started(context, source, [torch.zeros(5)] * 3) as (timed, input_sets, memory):
+        timed.flush = L2Flush(memory, 1 << 30, 3)
         timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         bursts = gated_calls_of(memory, input_sets, timed.flush.areas)
         timed.worker.hand_over([*timed.flush.allocations, *bursts.allocations], limits.START_S)
@@ -110,21 +83,57 @@ class Adder:
 
     def request(self, kind: str, _deadline_s: float, **fields: Any) -> Message:
         if kind == "inputs":
-            self._inputs = [sets["list"][0]["tensor"] for sets in fields["sets"]]
+            self.take([sets["list"][0]["tensor"] for sets in fields["sets"]])
         elif kind == "burst":
-            for given, output, order in zip(self._inputs, fields["outputs"], fields["flushes"], strict=True):
-                if order:
-                    self._view(order["memory"]).fill_(self._view(order["word"]).item())
-                if output and fields["calls"]:
-                    self._view(output[0]).copy_(self._view(given) + 1)
-        return {}
+            calls = zip(self._inputs, fields["outputs"], fields["flushes"], strict=True)
+            self.make([(given, output if fields["calls"] else None, order) for given, output, order in calls])
+        return {"ms": LONG_MS} if kind == "time" else {}
+
+    def take(self, inputs: list[Message]) -> None:
+        self._inputs = inputs
+
+    def make(self, calls: Sequence[tuple[Message, Any, Any]]) -> None:
+        for given, output, order in calls:
+            if order:
+                self.flush(order)
+            if output:
+                self.call(given, output[0])
+
+    def flush(self, order: Message) -> None:
+        self._view(order["memory"]).fill_(self._view(order["word"]).item())
+
+    def call(self, given: Message, output: Message) -> None:
+        self._view(output).copy_(self._view(given) + 1)
 
     def _view(self, told: Message) -> torch.Tensor:
         return self._allocations[told["allocation"]].view(told["shape"], getattr(torch, told["dtype"]), told["offset"])
 
 
+class NotFlushing(Adder):
+    def flush(self, order: Message) -> None:
+        pass
+
+
+class FlushingAhead(NotFlushing):
+    def take(self, inputs: list[Message]) -> None:
+        super().take(inputs)
+        for each in self._allocations.values():
+            if each.nbytes >= FLUSH_BYTES:
+                each.bytes.fill_(7)
+
+
+class Late(Adder):
+    def call(self, given: Message, output: Message) -> None:
+        pass
+
+
+class Halving(Adder):
+    def make(self, calls: Sequence[tuple[Message, Any, Any]]) -> None:
+        super().make(calls[::2])
+
+
 @contextmanager
-def scripted_bursts(monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+def scripted_bursts(monkeypatch: pytest.MonkeyPatch, sets: int = 3, adder: type[Adder] = Adder) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Calls of a scripted worker, as `bursts_of` makes them of a real one."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
     memory = SharedMemory(torch.device("cpu"))
@@ -132,7 +141,7 @@ def scripted_bursts(monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[
     flush = L2Flush(memory, 1 << 30, sets)
     bursts = gated_calls_of(memory, input_sets, flush.areas)
     inputs = (allocation for one in input_sets for allocation in one.allocations)
-    timed = TimedWorker(Adder([*inputs, *flush.allocations, *bursts.allocations]), limits.START_S, flush)  # type: ignore[arg-type]
+    timed = TimedWorker(adder([*inputs, *flush.allocations, *bursts.allocations]), limits.START_S, flush)  # type: ignore[arg-type]
     timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
     yield bursts, timed
     memory.close()
@@ -323,25 +332,25 @@ def test_rows_are_timed_until_the_clock_confirms_the_claims(monkeypatch: pytest.
         assert (len(timed.samples.single_ms), len(timed.samples.burst_ms)) == (ROWS.least, rows), "a single call has more slack"
 
 
-@pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
-def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
-    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
+@pytest.mark.parametrize("adder", [NotFlushing, FlushingAhead])
+def test_calls_without_their_flush_are_no_samples(monkeypatch: pytest.MonkeyPatch, adder: type[Adder]) -> None:
+    with scripted_bursts(monkeypatch, adder=adder) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
         assert 2 * ROWS.least <= timed.samples.unflushed_bursts <= 2 * ROWS.most
 
 
-@pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])
-def test_calls_that_are_not_all_made_are_wrong(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, sets: int) -> None:
-    with bursts_of(context, HONEST + hook, monkeypatch, sets) as (bursts, timed):
+@pytest.mark.parametrize(("adder", "sets"), [(Late, 3), (Halving, 8)])
+def test_calls_that_are_not_all_made_are_wrong(monkeypatch: pytest.MonkeyPatch, adder: type[Adder], sets: int) -> None:
+    with scripted_bursts(monkeypatch, sets, adder) as (bursts, timed):
         with pytest.raises(WrongError):
             bursts.run(timed, check, WrongError)
         with pytest.raises(WrongError):
             bursts._run_hot(timed, check)
 
 
-def test_a_claim_longer_than_its_request_is_no_claim(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(context, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
+def test_a_claim_longer_than_its_request_is_no_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_bursts(monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
         timed.call(bursts._given(1)[0][0], [torch.rand(5)])
 
 

@@ -69,9 +69,8 @@ def test_a_worker_that_fails_then_is_not_blamed(context: JudgeContext, monkeypat
         assert (timed.worker.kernel_times, timed.worker.failure) == (None, "")
 
 
-@pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
-def test_a_time_that_is_none_is_no_answer(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    hook = CLAIMS.replace("CLAIM", claim)
+def test_a_time_that_is_none_is_no_answer(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = CLAIMS.replace("CLAIM", "'long'")
     with recorded(context, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time must be a number"):
         bursts.time_kernels(timed)
 
