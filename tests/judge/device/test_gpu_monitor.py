@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +18,7 @@ from evaluator.judge.device.nvml import Nvml
 from evaluator.machine.devices import choose, cpu
 from evaluator.results.evidence import ConditionsEvidence
 from evaluator.results.evidence.device import CROWDED_SHARE
+from tests.judge.clock import Clock
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 
@@ -26,19 +26,10 @@ def watching(library: StandIn, count_others: Callable[[list[int] | None], int | 
     return GpuMonitor(Nvml.open(UUID, library), count_others)
 
 
-class Clock:
-    """Seconds that pass for the monitor when a test says so."""
-
-    now_s = 0.0
-
-    def spend(self, seconds: float) -> None:
-        self.now_s += seconds
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(gpu_monitor, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(gpu_monitor, "time", clock)
     return clock
 
 
@@ -52,27 +43,27 @@ def test_a_timing_has_a_state_before_during_and_after_it(clock: Clock) -> None:
     watch = watching(StandIn())
     with watch.timing("timing"):
         watch.look()
-        clock.spend(LOOK_EVERY_S * 1.5)
+        clock.sleep(LOOK_EVERY_S * 1.5)
         watch.look()
         watch.look()
-        clock.spend(LOOK_EVERY_S)
+        clock.sleep(LOOK_EVERY_S)
     states = [(state.stage, state.at_s) for state in watch.states]
     assert states == [("before timing", 0), ("timing", round(LOOK_EVERY_S * 1.5, 6)), ("after timing", round(LOOK_EVERY_S * 2.5, 6))]
 
 
 def test_looking_takes_no_more_than_its_share_of_the_time(clock: Clock) -> None:
     def slow() -> int:
-        clock.spend(0.02)
+        clock.sleep(0.02)
         return 0
 
     watch = watching(StandIn(reasons=slow))
     looks = []
     with watch.timing("timing"):
         for _ in range(2):
-            clock.spend(0.39)
+            clock.sleep(0.39)
             watch.look()
             looks.append(len(watch.states))
-            clock.spend(0.02)
+            clock.sleep(0.02)
             watch.look()
             looks.append(len(watch.states))
     assert looks == [1, 2, 2, 3], "the next look is due after 20 times what the last has taken"
@@ -100,7 +91,7 @@ def test_there_is_an_end_to_looking(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_what_is_wrong_counts_as_throttled(reasons: tuple[int, ...], throttled: str, clock: Clock) -> None:
     watch = watching(StandIn(reasons=in_turn(*reasons)))
     with watch.timing("timing"):
-        clock.spend(LOOK_EVERY_S)
+        clock.sleep(LOOK_EVERY_S)
         watch.look()
     conditions = watch.conditions()
     assert (conditions.shared, conditions.throttled) == (False, throttled)
@@ -112,7 +103,7 @@ def test_a_clock_lowered_between_two_readings_is_counted_and_a_moment_of_it_is_n
         counts = in_turn(1_000_000_000, 1_000_000_000 + lowered_ns)
         watch = watching(StandIn(lowered_ns=lambda counts=counts: {270: counts()}))  # type: ignore[misc]
         with watch.timing("timing"):
-            clock.spend(0.1)
+            clock.sleep(0.1)
         assert watch.conditions().throttled == throttled
 
 
@@ -120,7 +111,7 @@ def test_company_is_seen_where_one_reading_shows_it(clock: Clock) -> None:
     company = in_turn(0, 2, 0)
     watch = watching(StandIn(), lambda _: company())
     with watch.timing("timing"):
-        clock.spend(LOOK_EVERY_S)
+        clock.sleep(LOOK_EVERY_S)
         watch.look()
     assert watch.conditions().shared is True and watch.conditions().disturbed
 

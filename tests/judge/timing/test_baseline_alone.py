@@ -12,6 +12,7 @@ from evaluator.judge.timing.baseline_alone import BLANKS, BaselineAlone
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.host_blank import Blank, limit_ms
 from evaluator.judge.timing.statistics.samples import Samples
+from tests.judge.clock import Clock
 
 
 def blank(alone: Any, *, on_device: bool, one_core: bool = False, **fields: Any) -> Blank:
@@ -48,19 +49,6 @@ def on_cpu(candidate: Any, blanks: Iterable[tuple[float, float]], *, length: int
     baseline, alone = worker(1.2, 8.0, busy_ms=(1.13, 1.2)), worker(9.0, busy_ms=(1.2,))
     fields: Any = {"timed_workers": [candidate, baseline], "baseline": baseline, "length": length, "host_blanks": lambda _: blanks}
     return blank(alone, on_device=False, one_core=one_core, **fields)
-
-
-class Clock:
-    """Passes by the pauses between requests, and by what these take."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
 
 
 @pytest.fixture(autouse=True)
