@@ -35,7 +35,7 @@ class FloorPeaks(NamedTuple):
 
     copies: Peak
     products: Peak
-    """Of the faster 16-bit format."""
+    """The faster 16-bit format's."""
 
 
 def floor_peaks(device: torch.device, calibration: Calibration | None = None, *, again: bool = False) -> FloorPeaks:
