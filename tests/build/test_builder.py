@@ -142,13 +142,6 @@ def test_the_longest_names_are_built(bare: Toolchain, tmp_path: Path) -> None:
     assert [attempt.output for attempt in outcome.evidence.attempts] == [f"{'f' * 126}.c.o", f"{'x' * 200}.so"]
 
 
-def test_functions_defined_twice_do_not_link(bare: Toolchain, tmp_path: Path) -> None:
-    twice = request(sources=[{"name": "a.c", "text": PLAIN_C}, {"name": "b.c", "text": PLAIN_C}])
-    evidence = Builder(Cache(tmp_path / "cache"), bare).build(twice).evidence
-    assert evidence.category is Category.LINK_ERROR
-    assert "multiple definition" in evidence.diagnostics[0].message
-
-
 @pytest.mark.parametrize(
     "flags", [{"extra_cflags": ["-E"]}, {"extra_cflags": ["-o", "elsewhere"]}, {"extra_ldflags": ["-r", "-o", "/dev/null"]}]
 )

@@ -1,7 +1,5 @@
 import os
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,29 +59,9 @@ def test_compilers_run_on_the_cores_that_they_are_given(zygote: Zygote, folder: 
     assert (result.code, result.output.split()[-1]) == (0, str(last))
 
 
-@pytest.mark.slow(15)
-def test_deadline_is_kept(runner: Runner, folder: Path) -> None:
-    started = time.monotonic()
-    result = sh(runner, "echo begun; sleep 60", folder, 5.0)
-    assert (result.code, result.timed_out) == (None, True)
-    assert "begun" in result.output
-    assert time.monotonic() - started < 50
-
-
-def test_signal_has_no_code(runner: Runner, folder: Path) -> None:
-    assert sh(runner, "kill -9 $$", folder).code is None
-
-
 def test_later_command_reads_what_an_earlier_one_wrote(runner: Runner, folder: Path) -> None:
     assert sh(runner, "umask 077; exec /bin/sh -c 'umask 022; echo object > a.o'", folder).code == 0
     assert sh(runner, "cat a.o && echo linked > a.so", folder).output.strip() == "object"
-
-
-def test_commands_side_by_side_share_the_folder(runner: Runner, folder: Path) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda i: sh(runner, f"sleep 0.2; echo {i} > {i}.o", folder), range(8)))
-    assert [result.code for result in results] == [0] * 8, results
-    assert sh(runner, "cat *.o | wc -l; echo > last.so", folder).output.strip() == "8"
 
 
 def graph(runner: Runner, folder: Path, *scripts: str, timeout_s: float = 60.0, at_once: int = 2) -> list[CommandResult]:
