@@ -251,15 +251,6 @@ def test_sorting_filters_and_the_search_work_without_scripts(busy: Windows) -> N
     expect(page.locator("h1")).to_contain_text("Evaluation 12")
 
 
-def test_evidence_and_what_is_live_are_there_without_scripts(windows: Windows, ids: dict[str, int]) -> None:
-    page = windows.open(scripts=False)
-    page.goto(f"/evaluation/{ids['failed']}")
-    page.get_by_text("Compiler output").click()
-    expect(page.get_by_text("more of it")).to_be_visible()
-    page.goto("/live")
-    expect(page.locator("#arrivals")).to_contain_text("wrong.py")
-
-
 def test_the_keyboard_is_enough(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open()
     page.goto("/leaderboard")

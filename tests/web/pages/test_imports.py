@@ -1,12 +1,7 @@
 """Results over the network: only a client with the token can send them."""
 
 import io
-import json
 import os
-import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +11,6 @@ from fastapi.testclient import TestClient
 from db.exchange import export_json
 from db.store import Entry, Store
 from db.upkeep import check
-from evaluator.results.category import Category
-from tests.command_line import PROJECT
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import ADDRESS, fill
 from web.app import HEADERS, create_app
@@ -151,25 +144,3 @@ def test_a_token_is_made_where_there_is_none_and_kept(tmp_path: Path, monkeypatc
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
     with pytest.raises(TokenError, match="belongs to another user"):
         read_token(tmp_path / "other")
-
-
-def test_the_example_of_the_documents_works(tmp_path: Path) -> None:
-    with Store.open(f"sqlite:///{tmp_path}/there.db") as there:
-        there.save(result(Category.TIMEOUT, submission="late.py"), "late")
-        with (tmp_path / "all.jsonl").open("wb") as file:
-            export_json(there, file)
-    words = [sys.executable, "-m", "web", "--db", f"sqlite:///{tmp_path}/here.db", "--port", "0", "--token-file", str(tmp_path / "token")]
-    with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
-        assert address is not None
-        (block,) = re.findall(r"^    (curl .*)$", (PROJECT / "docs/pages.md").read_text(), re.MULTILINE)
-        command = block.replace("http://127.0.0.1:8300", address[0])
-        sent = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
-    assert sent.returncode == 0 and json.loads(sent.stdout) == {"read": 1, "added": 1, "known": 0}, sent.stderr
-    assert process.returncode == 0 and errors == ""
-    with Store.open(f"sqlite:///{tmp_path}/here.db", read_only=True) as here:
-        stored = here.get(1)
-        assert stored is not None and stored.result.submission == "late.py"
