@@ -93,13 +93,6 @@ def test_each_response_may_have_its_own_problem_options_and_key(client: Client) 
     assert found.result is not None and found.result.category == "wrong_values", "a problem can come along"
 
 
-def test_a_right_answer_without_times_has_a_reward_without_a_speedup(client: Client) -> None:
-    answer = f"```python\n{submission(before='load_inline')}```\n"
-    timed, untimed = (client.score([answer], "double", options=Options(timing=timing))[0] for timing in (None, False))
-    assert [each.evaluation.result and each.evaluation.result.category for each in (timed, untimed)] == ["ok", "untimed"]
-    assert timed.value > untimed.value == pytest.approx(0.5) and untimed.parts.speedup == 0
-
-
 def test_what_is_cancelled_meanwhile_has_no_reward_but_the_others_have(held: InProcess, client: Client) -> None:
     public_id = client.submit(Submission(response=HELD, problem="double", key="held")).id
 

@@ -110,12 +110,6 @@ def test_a_right_answer_gets_as_much_as_a_wrong_one_unless_it_has_no_kernel(shap
     assert none <= degenerate
 
 
-def test_by_default_the_speedup_counts_by_its_logarithm() -> None:
-    values = {speedup: reward(evaluation(speedup=speedup)).parts.speedup for speedup in (0.01, 0.125, 1.0, 8.0, 1e9)}
-    assert values == pytest.approx({0.01: 0, 0.125: 0, 1.0: 0.2, 8.0: 0.4, 1e9: 0.4})
-    assert reward(evaluation(speedup=8.0, speed_of_light=1.0)).value == pytest.approx(1.0) == Shaping().most
-
-
 def test_the_cautious_look_at_the_lower_end() -> None:
     judged = evaluation(speedup=8.0, speedup_interval=[1.0, 9.0])
     assert reward(judged, Shaping(cautious=True)).parts.speedup == pytest.approx(0.2)

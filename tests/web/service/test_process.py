@@ -70,19 +70,6 @@ def test_a_problem_can_come_along_and_one_that_is_broken_is_refused(process: Pro
     assert refused.status_code == 422
 
 
-def test_what_is_cancelled_while_it_is_judged_has_no_result(process: Process) -> None:
-    public_id = process.submit(submission("x + 3", before="time.sleep(3)"))
-    while states(process, [public_id]) != ["claimed"]:
-        time.sleep(0.02)
-    assert process.client.delete(f"/v1/evaluations/{public_id}").json()["state"] == "cancelled"
-    assert process.verdict(process.submit(WRONG))["category"] == "wrong_values"
-    told = process.client.get(f"/v1/evaluations/{public_id}").json()
-    assert (told["state"], told["result"]) == ("cancelled", None)
-    with Store.open(process.db, read_only=True) as store, store.read() as connection:
-        count = connection.exec_driver_sql("SELECT count(*) FROM submissions WHERE name = ?", (f"service/{public_id}",)).scalar_one()
-        assert count == 0
-
-
 def test_figures_tell_of_verdicts_and_of_the_sandbox(process: Process) -> None:
     process.verdict(process.submit(WRONG))
     text = process.client.get("/metrics").text
