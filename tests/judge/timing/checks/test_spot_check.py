@@ -75,7 +75,8 @@ def test_work_deferred_in_blocks_alone_is_charged_without_reveals(judge: Judge, 
     attack = corpus(ATTACKS)["lazy_hooked_block"].data.decode()
     result = judge(attack + more, "gelu_tanh", timing="full")
     timing = result.evidence.timing
-    assert timing is not None and timing.deferred_ms > timing.candidate.lower_quartile_ms, (result.message, result.evidence.detail)
+    # Both in CPU time, which other programs do not lengthen.
+    assert timing is not None and timing.deferred_ms > timing.candidate.work_ms, (result.message, result.evidence.detail)
     assert len(timing.candidate.reveal_ms) >= limits.MIN_REVEALS
 
 
