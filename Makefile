@@ -1,5 +1,5 @@
 # make demo    judge a dozen of the shipped submissions and print the leaderboard (installs what it needs into .venv first)
-# make test    the quick tests: three minutes on two cores
+# make test    the quick tests: 90 seconds on two cores
 # make check   everything that has to pass before a change goes in: lint, types and the tests that need no GPU
 
 PYTHON ?= python3
