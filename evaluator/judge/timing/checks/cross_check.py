@@ -137,23 +137,14 @@ class WatchedCalls(Excess):
         return statistics.median(whole_ms) - statistics.median(side.busy_ms), side.work_ms
 
 
-def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
-    """Slack of this claim against the judge's clock over single calls."""
-    return max(limits.SINGLE_SLACK_MS if gated else limits.UNGATED_SLACK_MS, limits.SLACK_SHARE * claim_ms)
-
-
 def _single_slack_ms(sides: Sides, _: float) -> float:
-    return single_slack_ms(sides.candidate.median_ms, gated=sides.gated)
-
-
-def burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
-    """Slack of this claim against the judge's clock over bursts of so many calls."""
-    most_ms = min(limits.BURST_SLACK_MS / max(in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms)
-    return max(most_ms, limits.SLACK_SHARE * claim_ms)
+    return max(limits.SINGLE_SLACK_MS if sides.gated else limits.UNGATED_SLACK_MS, limits.SLACK_SHARE * sides.candidate.median_ms)
 
 
 def _burst_slack_ms(sides: Sides, _: float) -> float:
-    return burst_slack_ms(sides.candidate.median_ms, sides.in_a_row)
+    claim_ms = sides.candidate.median_ms
+    most_ms = min(limits.BURST_SLACK_MS / max(sides.in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms)
+    return max(most_ms, limits.SLACK_SHARE * claim_ms)
 
 
 def _talk_slack_ms(sides: Sides, _: float) -> float:
@@ -177,12 +168,14 @@ def _request_slack_ms(sides: Sides, _: float) -> float:
 
 
 SINGLE = Excess("unclaimed_ms", "single_ms", _single_slack_ms, least, claim_ms=_claim_ms)
+BURST = Excess("unclaimed_ms", "burst_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms)
+HOT = Excess("unclaimed_ms", "hot_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms)
 ON_DEVICE: tuple[Excess, ...] = (
     Excess("deferred_ms", "reveal_ms", _copy_slack_ms, _lower_quartile, _upper_quartile),
     SINGLE,
     Excess("unclaimed_ms", "landed_ms", _talk_slack_ms, least, claim_ms=_claim_ms),
-    Excess("unclaimed_ms", "burst_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms),
-    Excess("unclaimed_ms", "hot_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms),
+    BURST,
+    HOT,
     WholeRequests("unclaimed_ms", "wall_ms", _talk_slack_ms),
 )
 """All measurements of a GPU, by the judge's clock. Other processes delay arrivals and never hasten them: so the lower quartile of arrivals

@@ -7,14 +7,12 @@ calls, and some of each burst, as they are when the worker says that it is done.
 """
 
 import logging
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -24,12 +22,13 @@ from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.cross_check import Of, burst_slack_ms, least, second_least, single_slack_ms
+from evaluator.judge.timing.checks.cross_check import BURST, HOT, SINGLE, Excess, Sides
 from evaluator.judge.timing.effort import FULL, Effort, Repeats
 from evaluator.judge.timing.stopping import EVENTS_MS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
+from evaluator.results.evidence import TimingSide
 
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
@@ -72,22 +71,6 @@ class Supplies:
     """Memory for outputs."""
     areas: int | None
     """Number of calls in a row that can each have a flush; None if calls are not flushed."""
-
-
-class _Kind(NamedTuple):
-    """A kind of row: calls in a row that the judge's clock times together."""
-
-    samples: str
-    """The field of Samples with its times."""
-    length: int
-    of: Of
-    slack_ms: Callable[[float], float]
-    """How much longer than the claim a call may take."""
-    gap_ms: float = math.inf
-    """How much of the time of events a call contains."""
-    landings: float = 0.0
-    """How much of the time to copy outputs to the judge a call contains, as a share of a row's."""
-    flushed: bool = True
 
 
 class GatedCalls:
@@ -177,7 +160,7 @@ class GatedCalls:
         finally:
             timed.waits, timed.deadline_s = waits, deadline_s  # as for the calls that count
 
-    def _confirmed(self, timed: TimedWorker, kind: _Kind, take: Callable[[], None]) -> bool:
+    def _confirmed(self, timed: TimedWorker, excess: Excess, places: Places, take: Callable[[], None]) -> bool:
         """Time rows until the judge's clock confirms the claims, there are enough, or the gate is lost. Returns whether it confirms them.
 
         Other programs, and pauses of the device, lengthen some rows and shorten none, so more rows find an honest claim true. What is
@@ -190,32 +173,34 @@ class GatedCalls:
             if was_gated and not timed.is_gated:
                 return False
             if (number + 1) % repeats.least == 0:
-                idle_ms += self._idle_rows(timed, kind, repeats.least)
-                if self._holds(timed, kind, idle_ms):
+                idle_ms += self._idle_rows(timed, places, repeats.least, flushed=excess is not HOT)
+                if self._holds(timed, excess, idle_ms, len(places)):
                     return True
         return False
 
-    def _idle_rows(self, timed: TimedWorker, kind: _Kind, count: int) -> list[float]:
+    def _idle_rows(self, timed: TimedWorker, places: Places, count: int, *, flushed: bool) -> list[float]:
         """Times of the candidate's requests without calls. One that is held up says nothing of forward(), and is dropped."""
-        arguments = [self._supplies.draw().arguments for _ in self.places[: kind.length]]
+        arguments = [self._supplies.draw().arguments for _ in places]
         times_ms = []
         for _ in range(count):
             waits = timed.waits
-            took_ms, late_ms = self._idle_row(timed, timed, arguments, flushed=kind.flushed)
+            took_ms, late_ms = self._idle_row(timed, timed, arguments, flushed=flushed)
             if timed.waits == waits:
-                times_ms.append(took_ms + kind.landings * late_ms)
+                times_ms.append(took_ms + (late_ms / len(places) if len(places) > 1 else 0.0))
             timed.waits = waits
         return times_ms
 
     @staticmethod
-    def _holds(timed: TimedWorker, kind: _Kind, idle_ms: Sequence[float]) -> bool:
-        """Whether rows take no longer than those without calls, and the claims."""
-        samples_ms: list[float] = getattr(timed.samples, kind.samples)
-        if not samples_ms or not idle_ms or not timed.samples.event_ms:
+    def _holds(timed: TimedWorker, excess: Excess, idle_ms: Sequence[float], in_a_row: int) -> bool:
+        """Whether rows take no longer than those without calls, and the claims, with a margin, since the baseline alone may be quicker."""
+        if not idle_ms or not timed.samples.event_ms or not getattr(timed.samples, excess.samples):
             return False
-        claim_ms = statistics.median(timed.samples_ms(EVENTS_MS))
-        events_ms = min(statistics.median(timed.samples.event_ms) - claim_ms, kind.gap_ms)
-        return kind.of(samples_ms) - kind.of(idle_ms) - claim_ms - events_ms <= kind.slack_ms(claim_ms)
+        idle = TimingSide(median_ms=0.0, lower_quartile_ms=0.0, upper_quartile_ms=0.0, samples_ms=())
+        idle = idle.model_copy(update={excess.samples: tuple(idle_ms)})
+        sides = Sides(timed.summary(EVENTS_MS), idle, idle, timed.is_gated, in_a_row)
+        late_ms, usual_ms = excess.excess_ms(sides)
+        margin_ms = 0.0 if excess is SINGLE else limits.BURST_SLACK_MS / in_a_row / 2
+        return late_ms <= excess.slack_ms(sides, usual_ms) - margin_ms
 
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
@@ -255,14 +240,13 @@ class GatedCalls:
                 samples.single_ms.append(took_ms)
                 samples.landed_ms.append(took_ms + late_ms)
 
-        slack_ms = partial(single_slack_ms, gated=timed.is_gated)
-        return self._confirmed(timed, _Kind("single_ms", 1, least, slack_ms), take) and not timed.waits
+        return self._confirmed(timed, SINGLE, self.places[:1], take) and not timed.waits
 
     def _run_bursts(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts. Do nothing if memory or time suffices for one call only."""
         if len(self.places) > 1:
             self._run_recorded(timed, check, self.places)
-            self._run_rows(timed, check, "burst_ms", flushed=True)
+            self._run_rows(timed, check, BURST)
 
     def _run_hot(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts without flushes: a side stream of the submission could work unseen during a flush.
@@ -270,20 +254,18 @@ class GatedCalls:
         Calls take no longer without flushes, so the claims also hold here.
         """
         if len(self.places) > 1 and timed.flush is not None:
-            self._run_rows(timed, check, "hot_ms", flushed=False)
+            self._run_rows(timed, check, HOT)
 
-    def _run_rows(self, timed: TimedWorker, check: Check, samples: str, *, flushed: bool) -> None:
-        length = len(self.places)
+    def _run_rows(self, timed: TimedWorker, check: Check, excess: Excess) -> None:
+        samples_ms: list[float] = getattr(timed.samples, excess.samples)
+        flushed = excess is not HOT
 
         def take() -> None:
             took_ms, late_ms = self._run_row(timed, check, self.places, flushed=flushed)
             if not flushed or timed.is_flushed():
-                getattr(timed.samples, samples).append(took_ms + late_ms / length)
+                samples_ms.append(took_ms + late_ms / len(self.places))
 
-        def slack_ms(claim_ms: float) -> float:
-            return burst_slack_ms(claim_ms, length) - limits.BURST_SLACK_MS / length / 2  # the baseline alone may be quicker
-
-        self._confirmed(timed, _Kind(samples, length, second_least, slack_ms, limits.LAUNCH_GAP_MS, 1 / length, flushed), take)
+        self._confirmed(timed, excess, self.places, take)
 
     def _run_recorded(self, timed: TimedWorker, check: Check, places: Places) -> None:
         """Make calls that are no samples: the worker saw the inputs of the first replay when it recorded the graph."""
