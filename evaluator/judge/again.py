@@ -14,7 +14,6 @@ class Reason(Enum):
     OVERFLOW = auto()
     DISTURBED = auto()
     CONTESTED = auto()
-    CONTESTED_WORKLOADS = auto()
     KEPT_MODELS = auto()
 
 

@@ -73,20 +73,10 @@ def second_timing_counts(session: Session, first: First, found: Found) -> Found:
     return _after_timings(session, first, found)
 
 
-def lesser_timing_counts(session: Session, first: First, found: Found) -> Found:
-    """The second timing counts if it is undisturbed, does not disqualify, and adds less to the claims. If it fails, the first stands."""
-    evidence_builder, second = session.evidence_builder, session.evidence_builder.evidence.timing
-    if found is True and second is not None:
-        if session.is_disturbed or session.is_accused or second.late_ms >= first.timing.late_ms:
-            evidence_builder.note(timing=first.timing.rather_than(second), conditions=first.evidence.conditions)
-        else:
-            evidence_builder.note(timing=second.rather_than(first.timing))
-    return _after_timings(session, first, found)
-
-
-def lesser_workloads_count(session: Session, first: First, found: Found) -> Found:
-    """For each workload, the timing counts that adds less to the claims. If the second disqualifies or fails, the first one stands."""
-    if found is True and session.is_accused:
+def lesser_timings_count(session: Session, first: First, found: Found) -> Found:
+    """For each workload, the timing counts that adds less to the claims. If the second is disturbed, disqualifies or fails, the first one
+    stands."""
+    if found is True and (session.is_disturbed or session.is_accused):
         session.evidence_builder.note(timing=first.timing)
     session.evidence_builder.note(conditions=first.evidence.conditions)
     return _after_timings(session, first, found)
@@ -149,10 +139,7 @@ RERUNS = {
     Reason.KEPT_MODELS: Rerun(Step.TIMING, "timed again, one workload's model at a time: {}", {"keeps_models": False}),
     Reason.DISTURBED: Rerun(Step.TIMING, "timed again: {}", REPEATED, second_timing_counts, "second timing"),
     # The judge's clock includes switches of the device between processes, which must not be charged.
-    Reason.CONTESTED: Rerun(Step.TIMING, "timed again: {}", REPEATED, lesser_timing_counts, "second timing"),
-    Reason.CONTESTED_WORKLOADS: Rerun(
-        Step.TIMING, "timed again: {}", REPEATED | {"only_contested": True}, lesser_workloads_count, "second timing"
-    ),
+    Reason.CONTESTED: Rerun(Step.TIMING, "timed again: {}", REPEATED | {"only_contested": True}, lesser_timings_count, "second timing"),
 }
 
 

@@ -73,8 +73,8 @@ class CaseTimings:
 
     def pass_rounds(self) -> bool:
         """Run the rounds of each workload besides the first. Returns whether the submission may go on. Raises as Rounds.run does."""
-        only = self._first.contested_workloads if self._first is not None else ()
-        cases = [case for case in self._task.workloads[1:] if not only or case.name in only]
+        first = self._first
+        cases = [case for case in self._task.workloads[1:] if first is None or case.name in first.contested_workloads]
         for number, case in enumerate(cases, 2):
             self._task.report(f"workload {number} of {len(cases) + 1}")
             with self._workload(case):
@@ -151,12 +151,12 @@ class CaseTimings:
         return worker
 
     def _time(self, baseline: WorkerClient, others: Mapping[str, WorkerClient], options: TimingOptions) -> TimingEvidence:
-        """The timing in each workload, or in contested ones only, and then in the case itself."""
+        """The timing in each workload, and then in the case itself; only where it is contested, if there is a first timing."""
         for judged in self._judged:
             with self._workload(judged.case):
                 self._time_in_turns(judged, baseline, {}, replace(options, effort=BRIEF))
         self._evidence_builder.note(workload="")
-        if self._first is None:
+        if self._first is None or self._first.is_contested:
             own = _Judged(self._task.case, self._session.reference, self._session.form, [])
             self._time_in_turns(own, baseline, others, options)
         with self._task.times.spending("end of candidate"):
@@ -206,12 +206,13 @@ class CaseTimings:
         Raises as TimingRun.time_alone does.
         """
         timing = first = self._first
-        found = ({each.case: each for each in first.workloads[1:]} if first is not None else {}) | self._unsolved
+        earlier = first.workloads[1:] if first is not None else ()
+        found = {each.case: each for each in earlier} | self._unsolved
         while self._timed:
             judged, run = self._timed.pop()  # with the memory of its inputs, once it has been timed
             self._choose_baseline(baseline, judged)
             if judged.case is self._task.case:
-                timing = run.time_alone()
+                timing = run.time_alone().or_lesser(first)
                 continue
             own, known = run.time_alone(), found.get(judged.case.name)
             if known is None or known.timing is None or own.late_ms < known.timing.late_ms:

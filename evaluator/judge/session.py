@@ -105,9 +105,7 @@ class Session:
             return None
         if self.is_disturbed and evidence.conditions is not None:
             return Again(Reason.DISTURBED, evidence.conditions.remark)
-        contested = evidence.timing.contested_workloads
-        if not (evidence.timing.is_contested or contested) or self.is_accused:
+        contested = [self.task.case.name] * evidence.timing.is_contested + sorted(evidence.timing.contested_workloads)
+        if not contested or self.is_accused:
             return None
-        if evidence.timing.is_contested:
-            return Again(Reason.CONTESTED, "the judge's clock adds to the claimed times")
-        return Again(Reason.CONTESTED_WORKLOADS, f"the judge's clock adds to the claimed times in {', '.join(sorted(contested))}")
+        return Again(Reason.CONTESTED, f"the judge's clock adds to the claimed times in {', '.join(contested)}")

@@ -33,8 +33,9 @@ from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from tests.judge.conftest import Judge, make_job
-from tests.judge.sources import SOFTMAX
+from tests.judge.sources import SOFTMAX, forward
 from tests.judge.stand_in_nvml import UUID, StandIn
+from tests.judge.test_workloads import PROBLEM, RIGHT
 
 HOT, CALM, IDLE = 0x40, 0x4, 0x1
 
@@ -80,11 +81,13 @@ class Timings:
         self._found = itertools.chain(found, itertools.repeat(found[-1]))
         self.options: list[TimingOptions] = []
         """The options of each, one after the other."""
+        self.cases: list[str] = []
         self.runtimes_ms: list[float] = []
         monkeypatch.setattr("evaluator.judge.case_timings.TimingRun", self._made)
 
-    def _made(self, _: Participants, __: TimedCase, options: TimingOptions, ___: None) -> Any:
+    def _made(self, _: Participants, timed_case: TimedCase, options: TimingOptions, __: Any) -> Any:
         self.options.append(options)
+        self.cases.append(timed_case.case.name)
         found = next(self._found)
         return SimpleNamespace(time_in_turns=partial(self._in_turns, options, found), time_alone=partial(self._alone, found))
 
@@ -183,6 +186,24 @@ def test_a_charged_timing_is_repeated_and_the_one_with_less_against_it_counts(
         assert timing.contested is not None and result.evidence.stages_s["second_timing"] > 0
         assert (result.runtime_ms, timing.contested.runtime_ms) == (taken_ms[counts], taken_ms[1 - counts])
         assert timing.contested.late_ms == max(late[1 - counts], 0.0)
+
+
+@pytest.mark.slow(15)
+@pytest.mark.parametrize(
+    ("contested", "second", "counts"),
+    [({"20"}, (BORNE_OUT,), {"20"}), ({"full"}, (BORNE_OUT,), {"40"}), ({"10", "full"}, (BORNE_OUT, 2 * CHARGED), {"10"})],
+)
+def test_only_contested_workloads_are_timed_again(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, contested: set[str], second: tuple[float, ...], counts: set[str]
+) -> None:
+    watching(monkeypatch, CALM)
+    order = ["10", "20", "full"]
+    timings = Timings(monkeypatch, *(CHARGED if case in contested else BORNE_OUT for case in order), *second)
+    result = judge(forward(RIGHT), problem_text=PROBLEM.replace("FAILED", "fails"), timing="repeated")
+    assert timings.cases == order + [case for case in order if case in contested]
+    assert result.evidence.timing is not None
+    found = {each.case: each.timing for each in result.evidence.timing.workloads}
+    assert {case for case, timing in found.items() if timing and timing.candidate.median_ms > len(order)} == counts and len(found) == 3
 
 
 def test_a_candidate_that_can_t_be_held_is_timed_anew_without_a_launch_lead(repeating: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

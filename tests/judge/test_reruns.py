@@ -16,8 +16,7 @@ from evaluator.judge.attempts import (
     First,
     Found,
     Step,
-    lesser_timing_counts,
-    lesser_workloads_count,
+    lesser_timings_count,
     second_counts_if_right,
     second_timing_counts,
 )
@@ -189,28 +188,13 @@ def settled(rule: Any, found: Found, first_ms: float, second_ms: float, session:
     return passed
 
 
-@pytest.mark.parametrize(
-    ("first_ms", "second_ms", "told", "counts"),
-    [
-        (50.0, 0.0, {}, 2.0),
-        (50.0, 40.0, {}, 2.0),
-        (50.0, 50.0, {}, 1.0),
-        (50.0, 70.0, {}, 1.0),
-        (50.0, 0.0, {"disturbed": True}, 1.0),
-        (50.0, 0.0, {"accused": True}, 1.0),
-    ],
-)
-def test_of_two_contested_timings_the_undisturbed_one_with_less_against_it_counts(
-    first_ms: float, second_ms: float, told: dict[str, bool], counts: float
-) -> None:
-    session = Scripted(**told)
-    assert settled(lesser_timing_counts, True, first_ms, second_ms, session)
-    counted = session.evidence_builder.evidence.timing
-    late_ms = {1.0: first_ms, 2.0: second_ms}
-    assert counted.candidate.median_ms == counts and counted.late_ms == late_ms[counts]
-    assert counted.contested is not None and counted.contested.late_ms == late_ms[3.0 - counts]
-    assert session.evidence_builder.evidence.conditions == (HOT if counts == 1.0 else CALM)
-    assert session.ended == ["all"]
+@pytest.mark.parametrize(("second_ms", "counts"), [(0.0, 2.0), (40.0, 2.0), (50.0, 1.0), (70.0, 1.0)])
+def test_of_two_contested_timings_the_one_with_less_against_it_counts(second_ms: float, counts: float) -> None:
+    first, second = timing(1.0, 50.0), timing(2.0, second_ms)
+    counted, other = second.or_lesser(first), first if counts == 2.0 else second
+    assert counted.candidate.median_ms == counts
+    assert counted.contested is not None and counted.contested.late_ms == other.late_ms
+    assert second.or_lesser(None) is second
 
 
 @pytest.mark.parametrize("disturbed", [False, True])
@@ -222,7 +206,7 @@ def test_after_a_disturbed_timing_the_second_counts_disturbed_or_not(disturbed: 
     assert (evidence.conditions.repeated, evidence.conditions.first_runtime_ms) == (True, timing(1.0, 0.0).runtime_ms)
 
 
-@pytest.mark.parametrize("rule", [second_timing_counts, lesser_timing_counts, lesser_workloads_count])
+@pytest.mark.parametrize("rule", [second_timing_counts, lesser_timings_count])
 @pytest.mark.parametrize(
     ("found", "broke_out", "passed", "runtime_ms"),
     [
@@ -246,9 +230,9 @@ def test_a_second_timing_that_fails_leaves_the_first_unless_it_is_wrong_or_break
     assert session.ended == ["all"]
 
 
-def test_workloads_that_disqualify_in_the_second_timing_leave_the_first() -> None:
-    for accused, runtime_ms in ((False, 2.0), (True, 1.0)):
-        session = Scripted(accused=accused)
-        assert settled(lesser_workloads_count, True, 50.0, 0.0, session)
-        evidence = session.evidence_builder.evidence
-        assert (evidence.timing.candidate.median_ms, evidence.conditions) == (runtime_ms, HOT)
+@pytest.mark.parametrize(("told", "runtime_ms"), [({}, 2.0), ({"accused": True}, 1.0), ({"disturbed": True}, 1.0)])
+def test_a_second_timing_that_disqualifies_or_is_disturbed_leaves_the_first(told: dict[str, bool], runtime_ms: float) -> None:
+    session = Scripted(**told)
+    assert settled(lesser_timings_count, True, 50.0, 0.0, session)
+    evidence = session.evidence_builder.evidence
+    assert (evidence.timing.candidate.median_ms, evidence.conditions, session.ended) == (runtime_ms, HOT, ["all"])

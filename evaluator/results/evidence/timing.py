@@ -177,7 +177,7 @@ class TimingEvidence(Record):
     failed_baselines: dict[str, str] = Field(default_factory=dict)
     """Why a requested baseline could not be timed, by kind."""
     contested: OtherTiming | None = None
-    """If the judge's clock added to the claims on a GPU, everything was timed again: the timing of the two that doesn't count."""
+    """If the judge's clock added to the claims on a GPU, it was timed again: the timing of the two that doesn't count."""
 
     workloads: tuple["WorkloadEvidence", ...] = ()
     """All workloads that count, this timing's first; empty if the problem is judged in one case."""
@@ -221,10 +221,13 @@ class TimingEvidence(Record):
         """Whether requests were too slow in this timing, or in one of its workloads."""
         return self.slow_requests or any(each.timing.slow_requests for each in self.workloads[1:] if each.timing)
 
-    def rather_than(self, other: "TimingEvidence") -> "TimingEvidence":
-        """This timing, with the figures of the other one as `contested`."""
+    def or_lesser(self, first: "TimingEvidence | None") -> "TimingEvidence":
+        """This timing, or the first one, if there is one and it adds no more to the claims, with the other's figures as `contested`."""
+        if first is None:
+            return self
+        counts, other = (self, first) if self.late_ms < first.late_ms else (first, self)
         told = OtherTiming(runtime_ms=other.runtime_ms, baseline_ms=other.baseline_ms, late_ms=other.late_ms)
-        return self.model_copy(update={"contested": told})
+        return counts.model_copy(update={"contested": told})
 
     @property
     def baseline_ms(self) -> float:
