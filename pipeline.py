@@ -5,9 +5,9 @@
 
 import sys
 
-from command.from_python import Judge, JudgeError, feedback, judge
+from command.from_python import Judge, JudgeError, feedback, frame, judge
 
-__all__ = ["Judge", "JudgeError", "feedback", "judge", "main"]
+__all__ = ["Judge", "JudgeError", "feedback", "frame", "judge", "main"]
 
 
 def main(arguments: list[str] | None = None) -> int:

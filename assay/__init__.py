@@ -6,10 +6,10 @@ A command's own module is imported when the command runs, so that `assay --help`
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Judge", "JudgeError", "feedback", "judge"]
+__all__ = ["Judge", "JudgeError", "feedback", "frame", "judge"]
 
 if TYPE_CHECKING:
-    from command.from_python import Judge, JudgeError, feedback, judge
+    from command.from_python import Judge, JudgeError, feedback, frame, judge
 else:
 
     def __getattr__(name: str) -> Any:
@@ -19,3 +19,6 @@ else:
         from command import from_python
 
         return getattr(from_python, name)
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -14,6 +14,8 @@ from command.exits import UsageError, expected
 from command.python_options import Options, namespace
 
 if TYPE_CHECKING:
+    import pandas
+
     from command.given import Given
     from command.python_run import PythonRun
     from evaluator.results.result import Result
@@ -60,6 +62,24 @@ def feedback(what: "Given", result: "Result") -> str:
             if submission.source_sha256 == result.source_sha256:
                 return told.feedback(result, submission.code, submission.first_line).text
         raise UsageError(f"the result of {result.submission} belongs to another submission, or to another version of it")
+
+
+def frame(results: "Iterable[Result]") -> "pandas.DataFrame":
+    """Results as a table of pandas, one row each: the fields of a line of `--json`, with both ends of the speedup's interval.
+
+    Raises ImportError if pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("frame needs pandas: pip install -c constraints.txt -e '.[pandas]'") from error
+    rows = []
+    for result in results:
+        fields = result.summary()
+        low, high = fields.pop("speedup_interval") or (None, None)
+        del fields["baselines"]  # `baseline_ms` is the one that counts
+        rows.append(fields | {"speedup_low": low, "speedup_high": high})
+    return pandas.DataFrame(rows)
 
 
 class Judge:

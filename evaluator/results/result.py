@@ -4,6 +4,7 @@ Every figure has its unit in its name. All types are plain data, and JSON keeps 
 """
 
 from datetime import UTC, datetime
+from html import escape
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -112,6 +113,22 @@ class Result(Record):
         if self.category is Category.UNTIMED and self.runtime_ms is not None:
             raise ValueError("an untimed result has no times")
         return self
+
+    def __repr__(self) -> str:
+        """One line: submission, verdict and speedup."""
+        speedup = "" if self.speedup is None else f", {self.speedup:.2f}×"
+        return f"<Result {self.submission}: {self.status}/{self.category}{speedup}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, of the figures that are known."""
+        rows = {"submission": self.submission, "problem": self.problem, "device": self.device, "verdict": f"{self.status}/{self.category}"}
+        if self.speedup is not None:
+            rows |= {"time": f"{self.runtime_ms:.4g} ms", "baseline": f"{self.baseline_ms:.4g} ms", "speedup": f"{self.speedup:.2f}×"}
+        rows |= {"message": self.message, "hint": self.hint}
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
+        return f"<table>{cells}</table>"
 
     @property
     def speedup_interval(self) -> tuple[float, float] | None:

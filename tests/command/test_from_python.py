@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,9 +213,25 @@ def test_options_and_defaults_are_those_of_the_command_line() -> None:
     assert vars(namespace({"dtype": "bf16", "baseline": "compile"}))["dtype"] == "bfloat16"
 
 
+def test_results_are_a_table_with_a_row_each() -> None:
+    found = judge(["double/right.py", "double/wrong.py"], reference="problems", device="cpu")
+    table = assay.frame(found)
+    assert list(table["category"]) == [result.category for result in found]
+    low, high = found[0].speedup_interval or (0.0, 0.0)
+    assert (table["speedup_low"][0], table["speedup_high"][0]) == (low, high) and low > 0
+    assert table["speedup_low"].isna().tolist() == [False, True]
+
+
+def test_without_pandas_a_table_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install .*\[pandas\]"):
+        assay.frame([])
+
+
 def test_it_has_one_home_and_two_addresses() -> None:
     assert assay.judge is pipeline.judge is judge and assay.Judge is pipeline.Judge and assay.JudgeError is pipeline.JudgeError
-    assert assay.feedback is pipeline.feedback
+    assert assay.feedback is pipeline.feedback and assay.frame is pipeline.frame
+    assert set(dir(assay)) == {"Judge", "JudgeError", "feedback", "frame", "judge"}
     assert inspect.getdoc(judge)
     with pytest.raises(AttributeError, match="no attribute 'jugde'"):
         assay.jugde  # type: ignore[attr-defined]  # noqa: B018
