@@ -61,7 +61,7 @@ class Reader:
         text, codes = extract(raw, line.code is None, self._every_block)
         found = []
         for code in codes:
-            claims = Claims((problem,), (self._author, line.author), Path("/", name), (code.code, text))
+            claims = Claims((problem,), (line.author, self._author), Path("/", name), (code.code, text))
             whose = catalogue.attribute(claims)
             found.append(code.submission(name, Path("/", name), whose.problem, whose.author, line.sample_id, whose.rejection))
         return found

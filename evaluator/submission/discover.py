@@ -47,10 +47,10 @@ def find(
 ) -> Found:
     """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
 
-    every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them. known: names of
-    the existing problems, or a mapping from them to their paths. written: files that this run writes; in a folder they are skipped. Raises
-    InputError at once, before anything is read, if a path does not exist, has another file type, is a folder without submissions, is a file
-    that this run writes, or has an unusable manifest.
+    every_block: yield each ModelNew block of a response instead of its final one. problem: holds for all of them. author: unless a bundle
+    names one. known: names of the existing problems, or a mapping from them to their paths. written: files that this run writes; in a
+    folder they are skipped. Raises InputError at once, before anything is read, if a path does not exist, has another file type, is a
+    folder without submissions, is a file that this run writes, or has an unusable manifest.
     """
     finder = _Finder(every_block, problem, author, Catalogue(known), written)
     starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
@@ -165,7 +165,7 @@ class _Finder:
         line = line or BundleLine()
         manifest = self.manifest(path.parent)
         problem, author = manifest.names(path.name) if manifest else (None, None)
-        claims = Claims((self.problem, line.problem, problem), (self.author, line.author, author), path, (code.code, text))
+        claims = Claims((self.problem, line.problem, problem), (line.author, self.author, author), path, (code.code, text))
         found = self.catalogue.attribute(claims)
         return code.submission(
             submission_name(path) + (f":{number}" if number else ""),

@@ -128,6 +128,12 @@ def test_the_manifest_beside_a_file_says_its_problem_and_author(tmp_path: Path) 
     assert [(each.problem, each.author) for each in found(tmp_path, author="x")] == [("softmax", "x")] * 2
 
 
+def test_a_bundles_author_stays(tmp_path: Path) -> None:
+    lines = [{"code": CODE, "author": "own"}, {"code": CODE}]
+    bundle = write(tmp_path / "b.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [each.author for each in found(bundle, author="x")] == ["own", "x"]
+
+
 def test_a_header_in_the_block_or_at_the_top_of_the_response(tmp_path: Path) -> None:
     for text in (fenced("# problem: matmul\n" + CODE), "# problem: matmul\n" + fenced(CODE)):
         assert [each.problem for each in found(write(tmp_path / "a.md", text), problem=None)] == ["matmul"]
