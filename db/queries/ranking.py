@@ -1,15 +1,15 @@
 """Boards that count, and their rankings.
 
 Only a problem's newest version counts: the version that was evaluated last, on any board. An author is ranked by the best of the current
-`ok` evaluations. Identical sources have one result on a board, the latest of any author, and an author's count once: submitting copies
-can't pick the luckiest. A submission without an author is ranked by itself.
+`ok` evaluations. Identical sources count once, with their latest time, so that submitting copies can't pick the luckiest. A submission
+without an author is ranked by itself.
 
 On request `reduced_precision` is ranked beside `ok`. No derived values exist for that: boards with such evaluations, found in `totals`,
 are ranked from the evaluations themselves.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -60,12 +60,10 @@ class RankedEvaluation:
     speedup_high: float
     category: str
     """One of WITH_REDUCED."""
-    result_id: int
-    """The evaluation whose figures these are: the latest of this source on the board."""
 
 
 _Item = tuple[Any, ...]
-"""The fields of a RankedEvaluation between `rank` and `result_id`, without `shared`."""
+"""The fields of a RankedEvaluation after `rank` and `shared`."""
 _COLUMNS = (
     *(EvaluationRow.board_id, EvaluationRow.author_id, EvaluationRow.id, EvaluationRow.speedup, EvaluationRow.speedup_low),
     *(EvaluationRow.speedup_high, EvaluationRow.category),
@@ -124,33 +122,7 @@ def places(
     for ids in chunks(found.keys() - mixed):
         for item in _kept(connection, ids, every, nobody):
             found[item[0]].append(item)
-    with_results = _with_latest_results(connection, found, reduced_precision=reduced_precision)
-    return {board_id: ranked(items) for board_id, items in with_results.items()}
-
-
-def _with_latest_results(
-    connection: Connection, boards: Mapping[int, Sequence[_Item]], *, reduced_precision: bool
-) -> dict[int, list[_Item]]:
-    """The items of boards, with the figures of the latest ranked evaluation of the same source on the board, and its id."""
-    row = EvaluationRow
-    sources: dict[int, int] = {}
-    for ids in chunks(item[2] for items in boards.values() for item in items):
-        found = connection.execute(select(row.id, row.source_id).where(row.id.in_(ids)))
-        sources |= {item.id: item.source_id for item in found}
-    counts: list[Any] = [row.is_ranked]
-    if reduced_precision:
-        counts = [row.is_current, row.category.in_(WITH_REDUCED), row.speedup.is_not(None)]
-    latest: dict[tuple[int, int], tuple[Any, ...]] = {}
-    for ids in chunks(set(sources.values())):
-        query = select(row.board_id, row.source_id, row.speedup, row.speedup_low, row.speedup_high, row.id)
-        for board_id, source_id, *figures in connection.execute(query.where(row.source_id.in_(ids), *counts).order_by(row.id)):
-            latest[board_id, source_id] = (*figures,)
-
-    def item_with_result(item: _Item) -> _Item:
-        *figures, number = latest.get((item[0], sources[item[2]]), (*item[3:6], item[2]))
-        return (*item[:3], *figures, item[6], number)
-
-    return {board_id: [item_with_result(item) for item in items] for board_id, items in boards.items()}
+    return {board_id: ranked(items) for board_id, items in found.items()}
 
 
 def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int | None) -> Iterator[_Item]:
@@ -222,7 +194,7 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
 
 
 def ranked(items: list[_Item]) -> list[RankedEvaluation]:
-    """The ranking of one board's evaluations, each with its result's id, best first."""
+    """The ranking of one board's evaluations, best first."""
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
     held = Counter(numbers)
