@@ -65,7 +65,7 @@ def feedback(what: "Given", result: "Result") -> str:
 
 
 def frame(results: "Iterable[Result]") -> "pandas.DataFrame":
-    """Results as a table of pandas, one row each: the fields of a line of `--json`, with both ends of the speedup's interval.
+    """Results as a table of pandas, one row each: the fields of `Result.summary`, with both ends of the speedup's interval.
 
     Raises ImportError if pandas is not installed.
     """
@@ -78,7 +78,7 @@ def frame(results: "Iterable[Result]") -> "pandas.DataFrame":
         fields = result.summary()
         low, high = fields.pop("speedup_interval") or (None, None)
         del fields["baselines"]  # `baseline_ms` is the one that counts
-        rows.append(fields | {"speedup_low": low, "speedup_high": high})
+        rows.append(fields | {"started_at": result.started_at, "speedup_low": low, "speedup_high": high})
     return pandas.DataFrame(rows)
 
 

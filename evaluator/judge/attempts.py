@@ -75,10 +75,13 @@ def second_timing_counts(session: Session, first: First, found: Found) -> Found:
 
 def lesser_timings_count(session: Session, first: First, found: Found) -> Found:
     """For each workload, the timing counts that adds less to the claims. If the second is disturbed, disqualifies or fails, the first one
-    stands."""
+    stands. The conditions are those of the case's own timing that counts."""
+    evidence_builder = session.evidence_builder
     if found is True and (session.is_disturbed or session.is_accused):
-        session.evidence_builder.note(timing=first.timing)
-    session.evidence_builder.note(conditions=first.evidence.conditions)
+        evidence_builder.note(timing=first.timing)
+    timing = evidence_builder.evidence.timing
+    if timing is None or timing.candidate is first.timing.candidate:
+        evidence_builder.note(conditions=first.evidence.conditions)
     return _after_timings(session, first, found)
 
 

@@ -67,6 +67,11 @@ class CaseTimings:
         self._may_fail = self._task.problem.declaration.failed_workload == "unsolved"
 
     @property
+    def _times_own(self) -> bool:
+        """Whether the case itself is timed, not only workloads besides it."""
+        return self._first is None or self._first.is_contested
+
+    @property
     def kept_models(self) -> bool:
         """Whether workers keep models of several workloads."""
         return self._keeps_models and bool(self._judged)
@@ -117,7 +122,8 @@ class CaseTimings:
             self._worker_set.lock.acquire_exclusive()
         quiet = no_cuda_starts(device.unique_id) if self._worker_set.device.type == "cuda" else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
-            further.start(self._start_further)
+            if self._times_own:
+                further.start(self._start_further)
             watch = watch_of(device)
             if watch is None:
                 timing = self._time(baseline, further.workers, replace(options, cores=self._task.context.cores))
@@ -131,7 +137,7 @@ class CaseTimings:
                     self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
                 conditions = watch.conditions()
         self._evidence_builder.note(conditions=conditions)
-        failures = further.failures | timing.failed_baselines
+        failures = {kind: told for kind, told in (further.failures | timing.failed_baselines).items() if kind not in timing.others}
         return timing.model_copy(update={"fallback": self._attempt.fallback, "failed_baselines": failures})
 
     def _start_further(self, kind: str) -> WorkerClient:
@@ -156,7 +162,7 @@ class CaseTimings:
             with self._workload(judged.case):
                 self._time_in_turns(judged, baseline, {}, replace(options, effort=BRIEF))
         self._evidence_builder.note(workload="")
-        if self._first is None or self._first.is_contested:
+        if self._times_own:
             own = _Judged(self._task.case, self._session.reference, self._session.form, [])
             self._time_in_turns(own, baseline, others, options)
         with self._task.times.spending("end of candidate"):

@@ -117,7 +117,7 @@ class Result(Record):
     def __repr__(self) -> str:
         """One line: submission, verdict and speedup."""
         speedup = "" if self.speedup is None else f", {self.speedup:.2f}×"
-        return f"<Result {self.submission}: {self.status}/{self.category}{speedup}>"
+        return f"<Result {self.submission!r}: {self.status}/{self.category}{speedup}>"
 
     __str__ = __repr__
 

@@ -14,7 +14,7 @@ import pytest
 import assay
 import pipeline
 from command.from_python import Judge, JudgeError, feedback, judge
-from command.given import Given
+from command.given import Given, Reader
 from command.options import parser
 from command.python_options import Options, namespace
 from configuration.values import name_of, options_of
@@ -211,6 +211,12 @@ def test_options_and_defaults_are_those_of_the_command_line() -> None:
         "db": None
     }
     assert vars(namespace({"dtype": "bf16", "baseline": "compile"}))["dtype"] == "bfloat16"
+
+
+def test_a_texts_author_stays() -> None:
+    reader = Reader(True, "given", {}, ())
+    told = [reader.read({"code": submission(), "problem": "p", **more}, None)[0].author for more in ({"author": "own"}, {})]
+    assert told == ["own", "given"]
 
 
 def test_results_are_a_table_with_a_row_each() -> None:

@@ -110,8 +110,9 @@ def test_now_is_utc_to_the_millisecond() -> None:
 
 def test_a_result_shows_itself_in_a_line_and_in_a_notebook() -> None:
     right = result(Category.OK, submission="a<b>.py", runtime_ms=0.5, baseline_ms=1.0, speedup=2.0)
-    assert repr(right) == str(right) == "<Result a<b>.py: correct/ok, 2.00×>"
-    assert repr(result(submission="c.py")) == "<Result c.py: incorrect/wrong_values>"
+    assert repr(right) == str(right) == "<Result 'a<b>.py': correct/ok, 2.00×>"
+    assert "\n" not in repr(result(submission="a\n.py"))
+    assert repr(result(submission="c.py")) == "<Result 'c.py': incorrect/wrong_values>"
     shown = right._repr_html_()
     assert all(cell in shown for cell in ("<td>a&lt;b&gt;.py</td>", "<td>0.5 ms</td>", "<td>2.00×</td>"))
     assert "speedup" not in result()._repr_html_()

@@ -177,7 +177,8 @@ class TimingEvidence(Record):
     failed_baselines: dict[str, str] = Field(default_factory=dict)
     """Why a requested baseline could not be timed, by kind."""
     contested: OtherTiming | None = None
-    """If the judge's clock added to the claims on a GPU, it was timed again: the timing of the two that doesn't count."""
+    """If the judge's clock added to the claims on a GPU, it was timed again: the timing of the two that doesn't count. None if the
+    second was disturbed."""
 
     workloads: tuple["WorkloadEvidence", ...] = ()
     """All workloads that count, this timing's first; empty if the problem is judged in one case."""
