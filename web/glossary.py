@@ -95,7 +95,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "timing block": "Up to 16 calls of one side in a row.",
         "flush": "A write over the whole L2 cache before a timed call.",
         "claim": "A time reported by the worker, which the judge's clock checks.",
-        "gate": "A wait on the GPU that holds kernels until the judge's clock has started.",
+        "gate": "A wait on the GPU that holds kernels until the judge's stream has copied the inputs.",
         "burst": "Several calls back to back behind the gate, by the judge's clock.",
         "launch lead": "Work that keeps the GPU busy until the host has launched the timed call.",
         "timing sample": "One timed call, or a call's share of a timing block.",

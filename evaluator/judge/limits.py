@@ -101,16 +101,17 @@ SLOW_FACTOR = _limit(10, "times the reference", "See SLOW_CALL_S.")
 # Times that are charged
 
 SLACK_SHARE = _limit(0.05, "of the claim", "The judge's clock may exceed a claim by this share of it, in each measurement.")
-SINGLE_SLACK_MS = _limit(
-    0.15, "ms", "Slack of a single call: the overhead of a request differs this much between two workers on a busy machine.", "measured"
+ROW_SLACK_MS = _limit(
+    0.02,
+    "ms a row",
+    "Slack of a single call or a burst behind the gate: the device's switches, flushes and copies differ by less.",
+    "measured",
 )
-UNGATED_SLACK_MS = _limit(0.25, "ms", "Slack of a single call without the gate, whose time includes the host's.")
-TALK_SLACK_MS = _limit(
-    0.3, "ms", "Slack of whole requests, which include messages, and of times until the judge has its own copy of the output."
+ROW_SLACK_SHARE = _limit(0.02, "of the time without calls", "It may be more if inputs take long to copy.")
+UNGATED_SLACK_MS = _limit(
+    0.15, "ms a row", "The same without the gate: a request's time on the host differs by this much between two workers.", "measured"
 )
-BURST_SLACK_MS = _limit(
-    0.1, "ms a burst", "Slack of a burst: the second smallest time of several differs this much between two workers.", "measured"
-)
+TALK_SLACK_MS = _limit(0.3, "ms", "Slack of whole requests, which include messages.")
 BURST_SLACK_SHARE = _limit(0.5, "of the claim", "Maximum slack of a burst, so that a short call can't hide more.")
 LAUNCH_GAP_MS = _limit(0.002, "ms", "Maximum gap between kernels in a burst. It replaces the time of events.")
 CPU_SLACK_MS = _limit(

@@ -13,7 +13,7 @@ from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
-from evaluator.judge.timing.gpu.stream_gate import StreamGate
+from evaluator.judge.timing.gpu.stream_gate import MOST_COPIES, StreamGate
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.timing.setup import MAX_SETS, Participants, TimedCase, room_bytes
 from evaluator.judge.timing.statistics.samples import Samples
@@ -22,6 +22,7 @@ from evaluator.judge.timing.timed_worker import MAX_REASON_CHARS, TimedWorker, U
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.worker.nested import tensors_of
 from evaluator.worker.protocol import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class Interleaver:
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self.inputs = TimedInputs(timed_case.case, self.device, timed_case.few_changes)
         self.sets = self._make_sets(timed_case)
+        outputs = sum(1 for _ in tensors_of(timed_case.form))
+        self._can_hold = len(self.sets[0].allocations) + outputs <= MOST_COPIES
         is_flushed = self.on_device and protocol.is_cold
         self.flush: L2Flush | None = None
         if is_flushed:
@@ -106,7 +109,7 @@ class Interleaver:
     def _timed(self, worker: WorkerClient, gate: StreamGate | None) -> TimedWorker:
         device = self.device if self.on_device else None
         replays = self.protocol.replays
-        return TimedWorker(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
+        return TimedWorker(worker, self._deadline_s, self.flush, gate, self._can_hold, device=device, replays=replays, since=self._since)
 
     def anew(self, timed: TimedWorker) -> TimedWorker:
         """The worker without its samples, to be given inputs of its own."""
@@ -215,5 +218,8 @@ class Interleaver:
 
 
 def _working_gate(memory: SharedMemory) -> StreamGate | None:
-    gate = StreamGate(memory)
+    try:
+        gate = StreamGate(memory)
+    except RuntimeError:
+        return None
     return gate if gate.works() else None

@@ -1,7 +1,7 @@
 """The judge's requests to one worker while it is timed, and how long each takes."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.cpu.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
-from evaluator.judge.timing.gpu.stream_gate import StreamGate, at_once
+from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.statistics.samples import Samples
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
@@ -159,13 +159,22 @@ class TimedWorker:
         """Whether the last call, or each call of a burst, had its flush; True on the CPU, which has none."""
         return self.flush is None or self.flush.done()
 
-    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False, flushed: bool = True) -> float:
-        """Make calls back to back over these sets, each after a flush unless `flushed` is False. Returns the wall time per call, in ms.
+    def burst(
+        self,
+        given: Given,
+        places: Sequence[Any],
+        land: Callable[[], object] = lambda: None,
+        *,
+        calls: bool = True,
+        kernels: bool = False,
+        flushed: bool = True,
+    ) -> float:
+        """Make calls back to back over these sets, each after a flush unless `flushed` is False. Returns the time per call, in ms.
 
-        Each output is copied to its place; if that is None, the last output is kept. Without `calls`, the worker does everything else,
-        and copies its last output, which has not been revealed. Behind a gate, this is the device's time and not the host's, unless
-        forward() waits for the device; then a wait replaces each omitted call. With `kernels`, the worker times each kernel for the
-        record, which makes the calls slower.
+        Each output is copied to its place; if that is None, the last output is kept. The time ends when the judge has its own copies of
+        outputs, which `land` enqueues. Without `calls`, the worker does everything else, and copies its last output, which has not been
+        revealed. Behind a gate, this is the device's time and not the host's, unless forward() waits for the device; then a wait replaces
+        each omitted call. With `kernels`, the worker times each kernel for the record, which makes the calls slower.
         """
         name = f"{'burst' if calls else 'idle burst'} of {len(given)}" if self.replays and not kernels else None
         if name is not None:
@@ -175,9 +184,14 @@ class TimedWorker:
         fields["flushes"] = self._orders(len(given)) if flushed else [None] * len(given)
         fields |= {"calls": calls, "waits": self.waits, "name": name} | ({"kernels": True} if kernels else {})
         if self.gate is not None and self.is_gated:
-            took_ms, answer = self._ask_behind(self.gate, given, fields)
+            took_ms, answer = self._ask_behind(self.gate, given, fields, lambda: self._land(land))
         else:
             took_ms, answer = self._ask_now("burst", given, gate=None, **fields)
+            start = time.perf_counter()
+            self._land(land)
+            if self._gpu is not None:
+                synchronize(self._gpu)
+            took_ms += (time.perf_counter() - start) * 1e3
         if kernels:
             self.worker.note_kernels(answer)
         return took_ms / len(given)
@@ -273,13 +287,19 @@ class TimedWorker:
         answer = self.worker.request(kind, self.deadline_s, spin_s=limits.SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
-    def _ask_behind(self, gate: StreamGate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
-        """Run a burst behind the gate. Returns its time in ms, and the reply. The clock starts when all is enqueued, or at a time limit."""
-        copy, copies = filling(given), sum(len(inputs.allocations) for inputs, _ in given)
+    def _land(self, land: Callable[[], object]) -> None:
+        land()
+        if self.flush is not None:
+            self.flush.look()
+
+    def _ask_behind(self, gate: StreamGate, given: Given, fields: dict[str, Any], land: Callable[[], object]) -> tuple[float, Message]:
+        """Run a burst behind the gate. Returns the device's time for it in ms, and the reply. The gate opens when all is enqueued, or at a
+        time limit."""
+        copy = filling(given)
         reset_persisting()
         torch.cuda.synchronize(gate.device)
         value = gate.close()
-        asked = queued = opened = time.perf_counter()
+        asked = queued = time.perf_counter()
 
         def show() -> None:
             copy()
@@ -287,19 +307,19 @@ class TimedWorker:
                 self.flush.show()
 
         def open_gate() -> None:
-            nonlocal queued, opened
+            nonlocal queued
             queued = time.perf_counter()
-            opened = at_once(gate.device, copies, show)
-            torch.cuda.synchronize(gate.device)
-            gate.open()
+            gate.pass_through(show, land)
 
         patience_s = min(max(limits.SPIN_S, 2 * len(given) * self.queued_s), limits.MOST_PATIENCE_S)
-        answer = self.worker.request("burst", self.deadline_s, spin_s=patience_s, on_queued=open_gate, gate=value, **fields)
-        took_ms = (time.perf_counter() - opened) * 1e3
+        try:
+            answer = self.worker.request("burst", self.deadline_s, spin_s=patience_s, on_queued=open_gate, gate=value, **fields)
+        finally:
+            gate.release(self.worker.confined.kill)
         self.waits = queued - asked >= patience_s
         if not self.waits and fields["calls"]:
             self.queued_s = (queued - asked) / len(given)
-        return took_ms, answer
+        return gate.took_ms(), answer
 
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs will be, and whether to keep its last output."""

@@ -112,11 +112,10 @@ class SharedMemory:
         self._live[allocation.number] = allocation
         return allocation
 
-    def allocate_on_host(self, nbytes: int) -> Allocation:
-        """Allocate main memory, on every kind of device. Raises OSError if memory runs out."""
-        number = next(self._numbers)
-        allocation = self._live[number] = HostAllocation(number, nbytes)
-        return allocation
+    def keep(self, allocation: Allocation) -> None:
+        """Number an allocation that was made elsewhere, and free it together with all others."""
+        allocation.number = next(self._numbers)
+        self._live[allocation.number] = allocation
 
     def _on_device(self, number: int, nbytes: int) -> Allocation:
         try:

@@ -37,10 +37,10 @@ class TimingSide(Record):
     arrival_ms: tuple[float, ...] = ()
     """Wall time from each of these replies until its output is in the judge's memory; none on a GPU, and in older records."""
     single_ms: tuple[float, ...] = ()
-    """Single calls by the judge's clock, from the release of the gate, with the flush and the copy of the output. For the baseline alone:
-    the same without the call. None on the CPU."""
+    """Single calls by the judge's clock: from the copy of the inputs, with the flush, until the output is in memory that the worker can't
+    access. For the baseline alone: the same without the call. None on the CPU."""
     landed_ms: tuple[float, ...] = ()
-    """For the same calls: the time until the output is in memory that the worker can't access."""
+    """In older records, whose `single_ms` end before the last copy: `single_ms` with it."""
     burst_ms: tuple[float, ...] = ()
     """Time per call in each burst of back-to-back calls, by the same clock, with flush and copy of the output. For the baseline alone: the
     same without the calls. None on the CPU, and if memory or time was enough for one call only."""

@@ -149,20 +149,21 @@ def burst(state: State, request: Message, _: Sequence[int]) -> Message:
 
     With a `name`, the graph recorded under it is replayed.
 
-    With a `gate` value, they wait for the gate: before it opens, there are no inputs. It opens when all calls have been enqueued. If
-    `kernels` are asked for, each launch is measured, and the last call.
+    With a `gate` value, they wait for the gate: before it opens, there are no inputs. It opens when all calls have been enqueued. When they
+    are done, the stream writes that value. If `kernels` are asked for, each launch is measured, and the last call.
     """
-    value = request["gate"]
+    gate, value = state.gate if request["gate"] is not None else None, request["gate"]
     clock = KernelClock() if request.get("kernels") else None
-    if value is not None and state.gate is not None:
-        state.gate.wait_for(value)
+    if gate is not None:
+        gate.wait_for(value)
     if request.get("name") is not None:
         recording = state.graphs[request["name"]]
         recording.graph.replay()
         state.output = recording.outputs[-1]
     else:
         _call_in_row(state, request, clock)
-    if value is not None:
+    if gate is not None:
+        gate.write(value)
         state.channel.send({"kind": "queued", "seq": request["seq"]})
     synchronize(state.device)
     return {"ms": clock.read()} if clock else {}

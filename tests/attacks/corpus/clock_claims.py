@@ -124,6 +124,73 @@ class ModelNew(nn.Module):
         return y
 
 
+# %% clock_says_done_early
+# wants: an end of the judge's clock before its work, by writing that it is done as soon as the gate opens
+# problem: softmax
+# expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | wrong when timed
+# speedup: 1.3
+def hook():
+    gate = getattr(sys.modules.get("evaluator.worker.gate"), "MappedGate", None)
+    handlers = getattr(sys.modules.get("evaluator.worker.server"), "HANDLERS", None)
+    if handlers is None or gate is None:
+        return
+    block, wait_for, write = handlers["block"], gate.wait_for, gate.write
+
+    def less(state, request, descriptors):
+        answer = block(state, request, descriptors)
+        return {**answer, "ms": [ms / SHARE for ms in answer["ms"]]}
+
+    def wait_and_write(self, value):
+        wait_for(self, value)
+        write(self, value)
+
+    handlers["block"], gate.wait_for, gate.write = less, wait_and_write, lambda *_: None
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+
+
+# %% clock_is_never_done
+# wants: a judge that waits for ever, by wiping out again and again that it is done
+# problem: softmax
+# expect: cuda correct/no_custom_kernel
+# speedup: 1.3
+import ctypes
+import threading
+
+
+def hook():
+    gate = getattr(sys.modules.get("evaluator.worker.gate"), "MappedGate", None)
+    if gate is None:
+        return
+    honest = gate.__init__
+
+    def wiped(self, descriptor):
+        honest(self, descriptor)
+        word = ctypes.c_int32.from_buffer(self._map, 4)
+
+        def wipe():
+            while True:
+                word.value = 0
+
+        threading.Thread(target=wipe, daemon=True).start()
+
+    gate.__init__ = wiped
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+
+
 # %% clock_flush_left_out
 # wants: warm caches, by leaving out the flush before each timed call
 # expect: cuda disqualified/timing_tampering

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from evaluator.judge import limits
+from evaluator.judge.timing.statistics.samples import Samples
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
@@ -81,6 +82,11 @@ class Excess:
     claim_ms: Callable[[TimingSide], float] | None = None
     """The claim that the candidate's times contain. The baseline makes the same requests without calls."""
 
+    def times_ms(self, samples: Samples) -> list[float]:
+        """The measured times, while they are measured."""
+        times_ms: list[float] = getattr(samples, self.samples)
+        return times_ms
+
     def excess_ms(self, sides: Sides) -> tuple[float, float]:
         """How much longer than usual, and what is usual; none if it was not measured."""
         found_ms, usual_ms = getattr(sides.candidate, self.samples), getattr(sides.alone, self.samples)
@@ -137,14 +143,20 @@ class WatchedCalls(Excess):
         return statistics.median(whole_ms) - statistics.median(side.busy_ms), side.work_ms
 
 
-def _single_slack_ms(sides: Sides, _: float) -> float:
-    return max(limits.SINGLE_SLACK_MS if sides.gated else limits.UNGATED_SLACK_MS, limits.SLACK_SHARE * sides.candidate.median_ms)
+def _row_slack_ms(sides: Sides, usual_ms: float, calls: int) -> float:
+    """Slack per call of a row. usual_ms: its time per call without the calls."""
+    if not sides.gated:
+        return limits.UNGATED_SLACK_MS / calls
+    return max(limits.ROW_SLACK_MS / calls, limits.ROW_SLACK_SHARE * usual_ms)
 
 
-def _burst_slack_ms(sides: Sides, _: float) -> float:
-    claim_ms = sides.candidate.median_ms
-    most_ms = min(limits.BURST_SLACK_MS / max(sides.in_a_row, 1), limits.BURST_SLACK_SHARE * claim_ms)
-    return max(most_ms, limits.SLACK_SHARE * claim_ms)
+def _single_slack_ms(sides: Sides, usual_ms: float) -> float:
+    return max(_row_slack_ms(sides, usual_ms, 1), limits.SLACK_SHARE * sides.candidate.median_ms)
+
+
+def _burst_slack_ms(sides: Sides, usual_ms: float) -> float:
+    claim_ms, row_ms = sides.candidate.median_ms, _row_slack_ms(sides, usual_ms, max(sides.in_a_row, 1))
+    return max(min(row_ms, limits.BURST_SLACK_SHARE * claim_ms), limits.SLACK_SHARE * claim_ms)
 
 
 def _talk_slack_ms(sides: Sides, _: float) -> float:
@@ -173,7 +185,6 @@ HOT = Excess("unclaimed_ms", "hot_ms", _burst_slack_ms, second_least, claim_ms=_
 ON_DEVICE: tuple[Excess, ...] = (
     Excess("deferred_ms", "reveal_ms", _copy_slack_ms, _lower_quartile, _upper_quartile),
     SINGLE,
-    Excess("unclaimed_ms", "landed_ms", _talk_slack_ms, least, claim_ms=_claim_ms),
     BURST,
     HOT,
     WholeRequests("unclaimed_ms", "wall_ms", _talk_slack_ms),

@@ -2,13 +2,11 @@
 
 Single calls are nvbench's cold measurement. Bursts, several calls back to back, are its batch or hot measurement, and time small kernels
 more precisely. Each call has its own inputs, flush and place for its output. The baseline alone does the same without the calls, to measure
-the overhead. The candidate's own requests without calls only decide how many rows are timed. The judge compares all outputs of single
-calls, and some of each burst, as they are when the worker says that it is done.
+the overhead. The judge compares all outputs of single calls, and some of each burst, as they are when the worker's stream is done.
 """
 
 import logging
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,19 +19,17 @@ from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
-from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.timing.checks.cross_check import BURST, HOT, SINGLE, Excess, Sides
+from evaluator.judge.timing.checks.cross_check import BURST, HOT, SINGLE, Excess
 from evaluator.judge.timing.effort import FULL, Effort, Repeats
-from evaluator.judge.timing.stopping import EVENTS_MS
+from evaluator.judge.timing.gpu.stream_gate import MOST_COPIES
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
-from evaluator.results.evidence import TimingSide
 
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
-ROWS = Repeats(40, 5, 0.4)
-"""How often each kind of row, a single call or a burst, is timed. Less often, if the judge's clock confirms the claims before."""
+ROWS, UNGATED_ROWS = Repeats(5, 3, 0.2), Repeats(40, 5, 0.4)
+"""How often each kind of row, a single call or a burst, is timed behind the gate; and without it, where other programs delay most rows."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
 
@@ -46,6 +42,23 @@ class Taken:
 
     values: list[torch.Tensor]
     sample: Sample | None
+
+
+class Landing:
+    """Copies outputs of some random places, chosen now, to the judge. Calling it only enqueues the copies."""
+
+    def __init__(self, places: "Places", timed: TimedWorker, supplies: "Supplies") -> None:
+        picked = chance.sample(range(len(places)), min(limits.PICKED, len(places)))
+        samples = {number: supplies.draw_sample() for number in picked}
+        self._copies = {
+            number: (copying(places[number], timed.claims, supplies.shapes, sample), sample) for number, sample in samples.items()
+        }
+        self.taken: dict[int, Taken] = {}
+        """The copies, by the numbers of their places."""
+        self()  # so that nothing has to be loaded for it behind the gate
+
+    def __call__(self) -> None:
+        self.taken = {number: Taken(copy(), sample) for number, (copy, sample) in self._copies.items()}
 
 
 Check = Callable[[Taken, InputSet, Draw], None]
@@ -89,7 +102,8 @@ class GatedCalls:
         self._effort = effort
         answer_bytes = max(sum(allocation.nbytes for allocation in supplies.outputs), 1)
         sets = len(supplies.sets)
-        length = max(1, min(sets, supplies.areas or sets, supplies.room_bytes // answer_bytes))
+        copies = len(supplies.sets[0].allocations) + len(supplies.outputs)
+        length = max(1, min(sets, supplies.areas or sets, supplies.room_bytes // answer_bytes, MOST_COPIES // max(copies, 1)))
         more = [[memory.allocate(allocation.requested) for allocation in supplies.outputs] for _ in range(length - 1)]
         self.places: list[list[Allocation]] = [list(supplies.outputs), *more]
 
@@ -111,13 +125,12 @@ class GatedCalls:
 
         The length of a burst follows from the claimed times. Claims that are too long are believed.
 
-        A single call's output may be wrong behind the gate, because a stream did not wait there. If streams wait for each other, a call may
-        be late, because the device switches between processes. In both cases, all is repeated without the gate.
+        A single call's output may be wrong behind the gate, because a stream did not wait there. Then all is repeated without the gate.
         """
         self.places = self.places[: max(1, int(limits.BURST_MS / max(_claim_ms(timed), limits.LEAST_MS)))]
         if timed.is_gated:
             try:
-                timed.held = self._run_singles(timed, check)
+                self._run_singles(timed, check)
             except wrong:
                 log.debug("an output was wrong behind the gate")
                 timed.held = False
@@ -160,93 +173,36 @@ class GatedCalls:
         finally:
             timed.waits, timed.deadline_s = waits, deadline_s  # as for the calls that count
 
-    def _confirmed(self, timed: TimedWorker, excess: Excess, places: Places, take: Callable[[], None]) -> bool:
-        """Time rows until the judge's clock confirms the claims, there are enough, or the gate is lost. Returns whether it confirms them.
-
-        Other programs, and pauses of the device, lengthen some rows and shorten none, so more rows find an honest claim true. What is
-        charged is compared with the baseline alone, later.
-        """
-        repeats, was_gated = Repeats(1, 1, 0.0) if self._is_slow else ROWS, timed.is_gated
-        idle_ms: list[float] = []
-        for number in repeats.turns():
-            take()
-            if was_gated and not timed.is_gated:
-                return False
-            if (number + 1) % repeats.least == 0:
-                idle_ms += self._idle_rows(timed, places, repeats.least, flushed=excess is not HOT)
-                if self._holds(timed, excess, idle_ms, len(places)):
-                    return True
-        return False
-
-    def _idle_rows(self, timed: TimedWorker, places: Places, count: int, *, flushed: bool) -> list[float]:
-        """Times of the candidate's requests without calls. One that is held up says nothing of forward(), and is dropped."""
-        arguments = [self._supplies.draw().arguments for _ in places]
-        times_ms = []
-        for _ in range(count):
-            waits = timed.waits
-            took_ms, late_ms = self._idle_row(timed, timed, arguments, flushed=flushed)
-            if timed.waits == waits:
-                times_ms.append(took_ms + (late_ms / len(places) if len(places) > 1 else 0.0))
-            timed.waits = waits
-        return times_ms
-
-    @staticmethod
-    def _holds(timed: TimedWorker, excess: Excess, idle_ms: Sequence[float], in_a_row: int) -> bool:
-        """Whether rows take no longer than those without calls, and the claims, with a margin, since the baseline alone may be quicker."""
-        if not idle_ms or not timed.samples.event_ms or not getattr(timed.samples, excess.samples):
-            return False
-        idle = TimingSide(median_ms=0.0, lower_quartile_ms=0.0, upper_quartile_ms=0.0, samples_ms=())
-        idle = idle.model_copy(update={excess.samples: tuple(idle_ms)})
-        sides = Sides(timed.summary(EVENTS_MS), idle, idle, timed.is_gated, in_a_row)
-        late_ms, usual_ms = excess.excess_ms(sides)
-        margin_ms = 0.0 if excess is SINGLE else limits.BURST_SLACK_MS / in_a_row / 2
-        return late_ms <= excess.slack_ms(sides, usual_ms) - margin_ms
-
     def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time everything but the calls, equally often. The worker's last output must not have been revealed."""
         arguments = [self._supplies.draw().arguments for _ in self.places]  # the same for all rows, since forward() does not see them
-        for _ in candidate.samples.single_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, arguments[:1])
-            alone.samples.single_ms.append(took_ms)
-            alone.samples.landed_ms.append(took_ms + late_ms)
-        for _ in candidate.samples.burst_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, arguments)
-            alone.samples.burst_ms.append(took_ms + late_ms / len(self.places))
-        for _ in candidate.samples.hot_ms:
-            took_ms, late_ms = self._idle_row(alone, candidate, arguments, flushed=False)
-            alone.samples.hot_ms.append(took_ms + late_ms / len(self.places))
+        rows = ((SINGLE, self.places[:1]), (BURST, self.places), (HOT, self.places))
+        for kind, places in rows:
+            for _ in kind.times_ms(candidate.samples):
+                alone.held, alone.waits = candidate.held, candidate.waits  # the same requests as the candidate's, even if one is delayed
+                given = list(zip(self._chosen(len(places)), arguments, strict=False))
+                views, land = self._views(alone, places), Landing(places, alone, self._supplies)
+                kind.times_ms(alone.samples).append(alone.burst(given, views, land, calls=False, flushed=kind is not HOT))
 
-    def _idle_row(
-        self, alone: TimedWorker, candidate: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True
-    ) -> tuple[float, float]:
-        places = self.places[: len(arguments)]
-        alone.held, alone.waits = candidate.held, candidate.waits  # the same requests as the candidate's, even if this one is delayed
-        land = self._landing(alone, places)
-        took_ms = self._idle(alone, arguments, flushed=flushed)
-        return took_ms, land()[1]
+    def _run_rows(self, timed: TimedWorker, check: Check, kind: Excess, places: Places) -> None:
+        """Time rows of this kind. Stop if the gate is lost."""
+        was_gated, flushed = timed.is_gated, kind is not HOT
+        for _ in islice((ROWS if was_gated else UNGATED_ROWS).turns(), 1 if self._is_slow else None):
+            took_ms = self._run_row(timed, check, places, flushed=flushed)
+            if not flushed or timed.is_flushed():
+                kind.times_ms(timed.samples).append(took_ms)
+            if was_gated and not timed.is_gated:
+                return
 
-    def _idle(self, timed: TimedWorker, arguments: list[list[Any]], *, flushed: bool = True) -> float:
-        given = list(zip(self._chosen(len(arguments)), arguments, strict=True))
-        return timed.burst(given, self._views(timed, self.places[: len(arguments)]), calls=False, flushed=flushed)
-
-    def _run_singles(self, timed: TimedWorker, check: Check) -> bool:
-        """Time single calls. Returns whether they were held, and the judge's clock confirms the claims."""
+    def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
-        samples = timed.samples
-
-        def take() -> None:
-            took_ms, late_ms = self._run_row(timed, check, self.places[:1])
-            if timed.is_flushed():
-                samples.single_ms.append(took_ms)
-                samples.landed_ms.append(took_ms + late_ms)
-
-        return self._confirmed(timed, SINGLE, self.places[:1], take) and not timed.waits
+        self._run_rows(timed, check, SINGLE, self.places[:1])
 
     def _run_bursts(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts. Do nothing if memory or time suffices for one call only."""
         if len(self.places) > 1:
             self._run_recorded(timed, check, self.places)
-            self._run_rows(timed, check, BURST)
+            self._run_rows(timed, check, BURST, self.places)
 
     def _run_hot(self, timed: TimedWorker, check: Check) -> None:
         """Time bursts without flushes: a side stream of the submission could work unseen during a flush.
@@ -254,57 +210,28 @@ class GatedCalls:
         Calls take no longer without flushes, so the claims also hold here.
         """
         if len(self.places) > 1 and timed.flush is not None:
-            self._run_rows(timed, check, HOT)
-
-    def _run_rows(self, timed: TimedWorker, check: Check, excess: Excess) -> None:
-        samples_ms: list[float] = getattr(timed.samples, excess.samples)
-        flushed = excess is not HOT
-
-        def take() -> None:
-            took_ms, late_ms = self._run_row(timed, check, self.places, flushed=flushed)
-            if not flushed or timed.is_flushed():
-                samples_ms.append(took_ms + late_ms / len(self.places))
-
-        self._confirmed(timed, excess, self.places, take)
+            self._run_rows(timed, check, HOT, self.places)
 
     def _run_recorded(self, timed: TimedWorker, check: Check, places: Places) -> None:
         """Make calls that are no samples: the worker saw the inputs of the first replay when it recorded the graph."""
         if self._replayed:
             self._run_row(timed, check, places)
 
-    def _run_row(self, timed: TimedWorker, check: Check, places: Places, *, flushed: bool = True) -> tuple[float, float]:
-        """Make calls in a row, one for each place. Returns the time per call, and the time until some outputs were copied to the judge."""
-        was_gated, land = timed.is_gated, self._landing(timed, places)
+    def _run_row(self, timed: TimedWorker, check: Check, places: Places, *, flushed: bool = True) -> float:
+        """Make calls in a row, one for each place, and compare some outputs. Returns the time per call."""
+        was_gated, land = timed.is_gated, Landing(places, timed, self._supplies)
         views = self._views(timed, places)
         given = self._given(len(places))
-        took_ms = timed.burst(_plain(given), views, flushed=flushed)
+        took_ms = timed.burst(_plain(given), views, land, flushed=flushed)
         if was_gated and timed.waits:  # the machine may have delayed it once
             timed.waits = False
             given.clear()  # memory may not suffice for both
             given = self._given(len(places))
-            took_ms = timed.burst(_plain(given), views, flushed=flushed)
-        answers, late_ms = land()  # first, so that the worker gains no time
+            took_ms = timed.burst(_plain(given), views, land, flushed=flushed)
         timed.samples.unflushed_bursts += flushed and not timed.is_flushed()
-        for number, taken in answers.items():
+        for number, taken in land.taken.items():
             check(taken, *given[number])
-        return took_ms, late_ms
-
-    def _landing(self, timed: TimedWorker, places: Places) -> Callable[[], tuple[dict[int, Taken], float]]:
-        """A function that copies the outputs of some random places, chosen now, to the judge.
-
-        It also returns how long that took, in ms, since a worker may report too early that it is done.
-        """
-        supplies = self._supplies
-        samples = {number: supplies.draw_sample() for number in chance.sample(range(len(places)), min(limits.PICKED, len(places)))}
-        copies = {number: copying(places[number], timed.claims, supplies.shapes, sample) for number, sample in samples.items()}
-
-        def land() -> tuple[dict[int, Taken], float]:
-            start = time.perf_counter()
-            answers = {number: Taken(copy(), samples[number]) for number, copy in copies.items()}
-            synchronize(self._device)
-            return answers, (time.perf_counter() - start) * 1e3
-
-        return land
+        return took_ms
 
     def _given(self, count: int) -> list[tuple[InputSet, Draw]]:
         return [(inputs, self._supplies.draw()) for inputs in self._chosen(count)]

@@ -11,7 +11,7 @@ from evaluator.results.evidence import TimingSide
 
 _CALLS = ("wall_ms", "at_s", "busy_ms")
 _REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
-_GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
+_GATED = ("single_ms", "burst_ms", "hot_ms")
 _WATCHES = ("background_ms", "background_busy_ms")
 _STORED = (*_CALLS, *_REVEALS, *_GATED, *_WATCHES)
 """Lists that are stored unchanged, grouped by the calls that they belong to."""
@@ -36,7 +36,6 @@ class Samples:
     reveal_busy_ms: list[float] = field(default_factory=list)
     arrival_ms: list[float] = field(default_factory=list)
     single_ms: list[float] = field(default_factory=list)
-    landed_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
     hot_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)

@@ -79,11 +79,6 @@ def test_what_claims_leave_out_is_charged(candidate: TimingSide, unclaimed_ms: f
     assert timing.runtime_ms == pytest.approx(candidate.median_ms + unclaimed_ms)
 
 
-def test_a_worker_that_says_too_early_that_it_is_done_is_charged_until_the_answer_is_there() -> None:
-    early = side(call_ms=0.01, single_ms=0.21, burst_ms=0.31, landed_ms=(1.5,) * 5)
-    assert on_device(early, idle(landed_ms=(0.4,) * 5)).unclaimed_ms == pytest.approx(1.09)
-
-
 @pytest.mark.parametrize("calls", [1, 2])
 def test_a_slow_baselines_spread_is_not_held_against_a_fast_candidate(calls: int) -> None:
     """Each of its requests takes 0.25 ms beyond its calls, which differ by more than the candidate's calls take."""
@@ -103,20 +98,26 @@ def test_large_calls_have_no_bursts() -> None:
 @pytest.mark.parametrize(
     ("gated", "in_a_row", "call_ms", "single_late_ms", "burst_late_ms", "charged"),
     [
-        (True, 8, 0.1, 0.14, 0.0, False),
-        (True, 8, 0.1, 0.16, 0.0, True),
-        # Where the talk is in the clock, the slack of single calls is wider.
-        (False, 8, 0.1, 0.24, 0.012, False),
-        (False, 8, 0.1, 0.26, 0.012, True),
-        (False, 8, 0.1, 0.24, 0.013, True),
-        # Calls of a burst share the slack.
-        (True, 16, 0.1, 0.0, 0.006, False),
-        (True, 16, 0.1, 0.0, 0.007, True),
-        (True, 8, 0.1, 0.0, 0.012, False),
-        (True, 8, 0.1, 0.0, 0.013, True),
+        (True, 8, 0.1, 0.019, 0.0, False),
+        (True, 8, 0.1, 0.021, 0.0, True),
+        (True, 8, 1.0, 0.049, 0.0, False),
+        (True, 8, 1.0, 0.051, 0.0, True),
+        # The calls of a burst share the slack. It is more if a row takes long without its calls.
+        (True, 2, 0.1, 0.0, 0.0099, False),
+        (True, 2, 0.1, 0.0, 0.0101, True),
+        (True, 16, 0.1, 0.0, 0.0059, False),
+        (True, 16, 0.1, 0.0, 0.0061, True),
         # In a burst a short claim falls short by no more than half of it.
-        (True, 16, 0.005, 0.0, 0.002, False),
-        (True, 16, 0.005, 0.0, 0.003, True),
+        (True, 16, 0.005, 0.0, 0.0024, False),
+        (True, 16, 0.005, 0.0, 0.0026, True),
+        # Where the host's time is in the clock, the slack is wider.
+        (False, 8, 0.1, 0.14, 0.018, False),
+        (False, 8, 0.1, 0.16, 0.018, True),
+        (False, 8, 0.1, 0.14, 0.019, True),
+        (False, 16, 0.1, 0.0, 0.009, False),
+        (False, 16, 0.1, 0.0, 0.010, True),
+        (False, 16, 0.005, 0.0, 0.0024, False),
+        (False, 16, 0.005, 0.0, 0.0026, True),
     ],
 )
 def test_claims_within_the_slack_stand(

@@ -31,6 +31,19 @@ def test_a_flush_is_done_when_every_byte_is_written(memory: SharedMemory) -> Non
     assert not flush.done()
 
 
+def test_what_is_written_after_the_look_is_no_flush(memory: SharedMemory) -> None:
+    flush = L2Flush(memory, 1 << 30, areas=3)
+    (order,) = flush.order(1)
+    area = memory_of(flush, order["memory"])
+    flush.show()
+    area[: -len(area) // 20] = word = memory_of(flush, order["word"])
+    flush.look()
+    area.copy_(word)
+    assert not flush.done()
+    flush.look()
+    assert flush.done()
+
+
 def memory_of(flush: L2Flush, view: dict[str, Any]) -> torch.Tensor:
     """The flush's memory as a worker sees it."""
     (allocation,) = (each for each in flush.allocations if each.number == view["allocation"])
