@@ -26,7 +26,7 @@ from db.schema.models import (
 )
 from db.storage import spool
 from db.storage.current import current_evaluations
-from db.storage.standing import expected_standings, expected_tallies, expected_totals, rebuild
+from db.storage.standing import boards_with_copies, expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.display.pace import Tell, untold
@@ -131,12 +131,14 @@ def _flags(connection: Connection) -> Iterator[str]:
         "is_ranked is wrong",
         select(row.id).where(or_(row.is_ranked & row.id.not_in(latest), ~row.is_ranked & row.id.in_(latest))),
     )
+    unmarked = select(BoardRow.id).where(~BoardRow.has_copies, BoardRow.id.in_(boards_with_copies()))
+    yield from _examples(connection, "has_copies is wrong", unmarked, of="board")
 
 
-def _examples(connection: Connection, what: str, query: Select[Any]) -> Iterator[str]:
+def _examples(connection: Connection, what: str, query: Select[Any], of: str = "evaluation") -> Iterator[str]:
     found = connection.execute(query.limit(_SHOWN)).scalars().all()
     if found:
-        yield f"{what} for evaluation {', '.join(map(str, found))}"
+        yield f"{what} for {of} {', '.join(map(str, found))}"
 
 
 def _derived(connection: Connection) -> Iterator[str]:

@@ -5,15 +5,14 @@ author has solved a board, that author wins it. The ratio of speedups is over th
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from db.queries.filters import Filters
 from db.queries.names import require_author
-from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, newest_boards
+from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, RankedEvaluation, newest_boards, places
 from db.queries.statistics import mean_ratio, sign_test
-from db.schema.models import BoardRow, StandingRow, TallyRow
+from db.schema.models import BoardRow, TallyRow
 from db.store import Store
 
 
@@ -59,7 +58,8 @@ def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING
         boards = newest_boards(connection, filters)
         tried = [_tried(connection, author, boards) for author in ids]
         both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
-        best = [_best(connection, author) for author in ids]
+        ranking = places(connection, both)
+        best = [{place.board_id: place for found in ranking.values() for place in found if place.author_id == author} for author in ids]
     compared = tuple(_board(board, *(standings.get(board.id) for standings in best)) for board in both)
     mean = mean_ratio([board.ratio for board in compared if board.ratio is not None])
     wins, losses = (sum(board.outcome == name for board in compared) for name in ("first", "second"))
@@ -90,13 +90,7 @@ def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set
     return {board.id for board in boards if board.id in judged or board.problem in rejected}
 
 
-def _best(connection: Connection, author: int) -> dict[int, Any]:
-    """The author's place, by board."""
-    query = select(StandingRow.board_id, StandingRow.speedup, StandingRow.speedup_low, StandingRow.speedup_high)
-    return {row.board_id: row for row in connection.execute(query.where(StandingRow.author_id == author))}
-
-
-def _board(board: KnownBoard, first: Row[Any] | None, second: Row[Any] | None) -> ComparedBoard:
+def _board(board: KnownBoard, first: RankedEvaluation | None, second: RankedEvaluation | None) -> ComparedBoard:
     if first and second:
         apart = first.speedup_low > second.speedup_high or second.speedup_low > first.speedup_high
         outcome = ("first" if first.speedup > second.speedup else "second") if apart else "tie"

@@ -1,6 +1,6 @@
 """Rankings and failures, from stored derived values (`db.storage.standing`), so that neither reads all evaluations."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy import func, or_, select
 
 from db.error import StoreError
 from db.queries.filters import Filters
-from db.queries.ranking import EVERYTHING, author_id, chunks, newest_boards, places
+from db.queries.ranking import EVERYTHING, RankedEvaluation, author_id, chunks, newest_boards, places
 from db.queries.workload_boards import workload_boards
 from db.schema.evidence_models import BaselineRow, LightRow
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
@@ -91,7 +91,7 @@ def leaderboard(
             for place in ranking[board.id]
             if (only is None or place.author_id == only) and (top is None or place.rank <= top)
         ]
-        details = _details(connection, [place.evaluation_id for _, place in chosen])
+        details = _details(connection, [place for _, place in chosen])
         by_workload = list(_workload_rows(connection, filters, only, top, every=every, reduced_precision=reduced_precision))
     rows = tuple(
         LeaderboardRow(
@@ -119,11 +119,11 @@ def _workload_rows(
     for found in workload_boards(connection, filters, every=every, reduced_precision=reduced_precision):
         board = found.board
         places = [place for place in found.places if (only is None or place.author_id == only) and (top is None or place.rank <= top)]
-        details = _details(connection, [place.evaluation_id for place in places])
+        details = _details(connection, places)
         for place in places:
             known = (place.rank, place.shared, board.problem, board.case, board.device_name, board.precision, board.protocol)
             row = LeaderboardRow(*known, place.speedup, place.speedup_low, place.speedup_high, *details[place.evaluation_id])
-            runtime_ms, baseline_ms = found.times_ms[place.evaluation_id]
+            runtime_ms, baseline_ms = found.times_ms[place.result_id]
             yield replace(row, runtime_ms=runtime_ms, baseline_ms=baseline_ms, speed_of_light=None, baseline_speed_of_light=None)
 
 
@@ -173,23 +173,27 @@ def _count(name: str, count: int) -> CategoryCount:
     return CategoryCount(CATEGORIES[category].status, category, count)
 
 
-def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any, ...]]:
-    """The last fields of LeaderboardRow, by evaluation."""
+def _details(connection: Any, places: Sequence[RankedEvaluation]) -> dict[int, tuple[Any, ...]]:
+    """The last fields of LeaderboardRow, by evaluation: names of the place's own, figures of its result's."""
     row = EvaluationRow
-    query = (
-        select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
-        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at, LightRow.share, LightRow.baseline_share, row.category)
+    names = (
+        select(row.id, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id, SourceRow.sha256)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(SourceRow, SourceRow.id == row.source_id)
-        .outerjoin(LightRow, LightRow.evaluation_id == row.id)
     )
-    best = _best_baselines(connection, evaluation_ids)
-    nothing = (None, None)
+    light = LightRow
+    figures = select(row.id, row.runtime_ms, row.baseline_ms, row.evaluator_version, row.started_at, light.share, light.baseline_share)
+    figures = figures.outerjoin(light, light.evaluation_id == row.id)
+    named, found = (
+        {item[0]: item[1:] for ids in chunks(numbers) for item in connection.execute(query.where(row.id.in_(ids)))}
+        for query, numbers in ((names, [each.evaluation_id for each in places]), (figures, {each.result_id for each in places}))
+    )
+    best, nothing = _best_baselines(connection, [*found]), (None, None)
     return {
-        item[0]: (*item[1:], *best.get(item[0], nothing))
-        for ids in chunks(evaluation_ids)
-        for item in connection.execute(query.where(row.id.in_(ids)))
+        each.evaluation_id: (*own[:2], *named[each.evaluation_id], *own[2:], each.category, *best.get(each.result_id, nothing))
+        for each in places
+        for own in (found[each.result_id],)
     }
 
 

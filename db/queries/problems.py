@@ -1,14 +1,14 @@
 """The problems in the database: their versions, solvers, and best results."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from db.queries.ranking import UNCOUNTED, chunks
-from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, StandingRow, TotalRow
+from db.queries.ranking import UNCOUNTED, RankedEvaluation, places
+from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, TotalRow
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.display.text import natural
@@ -59,15 +59,21 @@ def problems(store: Store) -> tuple[ProblemSummary, ...]:
         for board_id, category, count in connection.execute(select(TotalRow.board_id, TotalRow.category, TotalRow.count)):
             if board_id in boards:
                 counts[boards[board_id].problem][category] += count
-        standings = _standings(connection, boards)
+        ranking = places(connection, [board for board in boards.values() if board.protocol is None])
+        authors = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
         versions = {(board.problem, board.problem_sha256) for board in boards.values()}
         texts = connection.execute(select(ProblemRow.name, ProblemRow.sha256, ProblemRow.source)).all()
     sources = {name: source for name, sha256, source in texts if (name, sha256) in versions}
     devices: dict[str, set[str]] = defaultdict(set)
     for board in boards.values():
         devices[board.problem] |= {board.device_name} - {""}
-    names = sorted(counts, key=natural)
-    return tuple(_summary(name, sources.get(name), devices[name], counts[name], standings[name]) for name in names)
+    by_problem: dict[str, list[RankedEvaluation]] = defaultdict(list)
+    for number, ranked in ranking.items():
+        by_problem[boards[number].problem] += ranked
+    return tuple(
+        _summary(name, sources.get(name), devices[name], counts[name], by_problem[name], boards, authors)
+        for name in sorted(counts, key=natural)
+    )
 
 
 def _counting_boards(connection: Connection) -> dict[int, Any]:
@@ -83,21 +89,17 @@ def _counting_boards(connection: Connection) -> dict[int, Any]:
     return {row.id: row for row in found if row.problem_sha256 in (None, newest.get(row.problem, (0, None))[1])}
 
 
-def _standings(connection: Connection, boards: Mapping[int, Any]) -> dict[str, list[Any]]:
-    """The authors' places on these boards, timed by the device's default protocol, by problem."""
-    standing = StandingRow
-    columns = (standing.board_id, standing.author_id, AuthorRow.name, standing.speedup, standing.evaluation_id, BoardRow.device_name)
-    query = select(*columns).join(AuthorRow, AuthorRow.id == standing.author_id).join(BoardRow, BoardRow.id == standing.board_id)
-    found: dict[str, list[Any]] = defaultdict(list)
-    for ids in chunks(number for number, board in boards.items() if board.protocol is None):
-        for row in connection.execute(query.where(standing.board_id.in_(ids))):
-            found[boards[row.board_id].problem].append(row)
-    return found
-
-
-def _summary(name: str, source: str | None, devices: set[str], counts: Counter[str], standings: list[Any]) -> ProblemSummary:
+def _summary(
+    name: str,
+    source: str | None,
+    devices: set[str],
+    counts: Counter[str],
+    ranked: Sequence[RankedEvaluation],
+    boards: Mapping[int, Any],
+    authors: Mapping[int, str | None],
+) -> ProblemSummary:
     not_evaluated = sum(counts[category] for category in UNCOUNTED)
-    best = max(standings, key=lambda row: (row.speedup, -row.evaluation_id), default=None)
+    best = max(ranked, key=lambda place: (place.speedup, -place.evaluation_id), default=None)
     return ProblemSummary(
         name=name,
         source=source,
@@ -105,11 +107,11 @@ def _summary(name: str, source: str | None, devices: set[str], counts: Counter[s
         submissions=counts.total() - not_evaluated,
         solved=counts[Category.OK.value],
         not_evaluated=not_evaluated,
-        authors=len({row.author_id for row in standings}),
-        best_speedup=best and best.speedup,
-        best_author=best and best.name,
-        best_device=best and best.device_name,
-        best_evaluation_id=best and best.evaluation_id,
+        authors=len({place.author_id for place in ranked}),
+        best_speedup=best.speedup if best else None,
+        best_author=authors[best.author_id] if best else None,
+        best_device=boards[best.board_id].device_name if best else None,
+        best_evaluation_id=best.evaluation_id if best else None,
     )
 
 

@@ -1,11 +1,11 @@
 """Boards that count, and their rankings.
 
 Only a problem's newest version counts: the version that was evaluated last, on any board. An author is ranked by the best of the current
-`ok` evaluations. Identical sources count once, with their latest time, so that submitting copies can't pick the luckiest. A submission
-without an author is ranked by itself.
+`ok` evaluations. Identical sources have one result on a board, the latest of any author, and an author's count once: submitting copies
+can't pick the luckiest. A submission without an author is ranked by itself.
 
-On request `reduced_precision` is ranked beside `ok`. No derived values exist for that: boards with such evaluations, found in `totals`,
-are ranked from the evaluations themselves.
+On request `reduced_precision` is ranked beside `ok`. No derived values exist for that, nor for sources that authors share: boards with
+such evaluations are ranked from the evaluations themselves.
 """
 
 from collections import Counter
@@ -60,10 +60,12 @@ class RankedEvaluation:
     speedup_high: float
     category: str
     """One of WITH_REDUCED."""
+    result_id: int
+    """The evaluation whose figures these are: the latest of this source on the board."""
 
 
 _Item = tuple[Any, ...]
-"""The fields of a RankedEvaluation after `rank` and `shared`."""
+"""The fields of a RankedEvaluation after `rank` and `shared`; while its result is not known, without the last."""
 _COLUMNS = (
     *(EvaluationRow.board_id, EvaluationRow.author_id, EvaluationRow.id, EvaluationRow.speedup, EvaluationRow.speedup_low),
     *(EvaluationRow.speedup_high, EvaluationRow.category),
@@ -114,15 +116,30 @@ def places(
     """
     found: dict[int, list[_Item]] = {board.id: [] for board in boards}
     nobody = author_id(connection, None)
-    mixed = _boards_with_reduced(connection, found) if reduced_precision else set()
+    mixed = _boards_with_copies(connection, found)
+    categories: Collection[str] = (Category.OK.value,)
+    if reduced_precision:
+        mixed, categories = mixed | _boards_with_reduced(connection, found), WITH_REDUCED
     for ids in chunks(mixed):
-        items = _latest_copies(connection, ids)
+        items = _latest_copies(connection, ids, categories)
         for item in items if every else best_of_authors(items, nobody):
             found[item[0]].append(item)
     for ids in chunks(found.keys() - mixed):
         for item in _kept(connection, ids, every, nobody):
-            found[item[0]].append(item)
+            found[item[0]].append((*item, item[2]))
     return {board_id: ranked(items) for board_id, items in found.items()}
+
+
+def with_results(items: Iterable[tuple[int, _Item]]) -> list[_Item]:
+    """The items, each given with its source, with the figures of the latest with that source on the board, and its id as result."""
+    given = list(items)
+    latest: dict[tuple[int, int], _Item] = {}
+    for source, item in given:
+        known = latest.setdefault((item[0], source), item)
+        if item[2] > known[2]:
+            latest[item[0], source] = item
+    results = ((item, latest[item[0], source]) for source, item in given)
+    return [(*item[:3], *result[3:6], item[6], result[2]) for item, result in results]
 
 
 def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int | None) -> Iterator[_Item]:
@@ -140,6 +157,14 @@ def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int
         yield from map(tuple, connection.execute(ranked if every else ranked.where(row.author_id == nobody)))
 
 
+def _boards_with_copies(connection: Connection, board_ids: Iterable[int]) -> set[int]:
+    """The boards on which authors share a source."""
+    found: set[int] = set()
+    for ids in chunks(board_ids):
+        found.update(connection.execute(select(BoardRow.id).where(BoardRow.id.in_(ids), BoardRow.has_copies)).scalars())
+    return found
+
+
 def _boards_with_reduced(connection: Connection, board_ids: Iterable[int]) -> set[int]:
     """The boards with current evaluations of reduced precision."""
     total = TotalRow
@@ -150,12 +175,13 @@ def _boards_with_reduced(connection: Connection, board_ids: Iterable[int]) -> se
     return found
 
 
-def _latest_copies(connection: Connection, board_ids: list[int]) -> list[_Item]:
-    """The ranked evaluations, with reduced precision: of an author's copies of one source, the latest."""
+def _latest_copies(connection: Connection, board_ids: list[int], categories: Collection[str]) -> list[_Item]:
+    """The evaluations to rank, with their results: of an author's copies of one source, the latest."""
     row = EvaluationRow
-    given = (row.board_id.in_(board_ids), row.is_current, row.category.in_(WITH_REDUCED), row.speedup.is_not(None))
+    given = (row.board_id.in_(board_ids), row.is_current, row.category.in_(categories), row.speedup.is_not(None))
     latest = select(func.max(row.id)).where(*given).group_by(row.source_id, row.board_id, row.author_id)
-    return [tuple(item) for item in connection.execute(select(*_COLUMNS).where(row.id.in_(latest)))]
+    query = select(row.source_id, *_COLUMNS).where(row.id.in_(latest))
+    return with_results((source, tuple(item)) for source, *item in connection.execute(query))
 
 
 def best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
@@ -194,7 +220,7 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
 
 
 def ranked(items: list[_Item]) -> list[RankedEvaluation]:
-    """The ranking of one board's evaluations, best first."""
+    """The ranking of one board's evaluations, each with its result's id, best first."""
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
     held = Counter(numbers)

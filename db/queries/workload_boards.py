@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, func, select
 
 from db.queries.filters import Filters
-from db.queries.ranking import WITH_REDUCED, KnownBoard, RankedEvaluation, author_id, best_of_authors, chunks, newest_boards, ranked
+from db.queries.ranking import (
+    WITH_REDUCED,
+    KnownBoard,
+    RankedEvaluation,
+    author_id,
+    best_of_authors,
+    chunks,
+    newest_boards,
+    ranked,
+    with_results,
+)
 from db.schema.evidence_models import WorkloadRow
 from db.schema.models import EvaluationRow
 from evaluator.results.category import Category
@@ -39,19 +49,20 @@ def workload_boards(connection: Connection, filters: Filters, *, every: bool, re
             columns = (row.evaluation_id, row.speedup, row.speedup_low, row.speedup_high, row.runtime_ms, row.baseline_ms)
             query = select(*columns).where(row.evaluation_id.in_(ids), row.case == filters.case)
             for number, speedup, low, high, runtime_ms, baseline_ms in connection.execute(query):
-                author, category = evaluations[number]
+                author, category, _ = evaluations[number]
                 items.append((board.id, author, number, speedup, low, high, category))
                 times[number] = (runtime_ms, baseline_ms)
         if items:
-            places = ranked(items if every else best_of_authors(items, nobody))
+            results = with_results((evaluations[item[2]][2], item) for item in items)
+            places = ranked(results if every else best_of_authors(results, nobody))
             found.append(WorkloadPlaces(replace(board, case=filters.case), places, times))
     return found
 
 
-def _current(connection: Connection, board_id: int, categories: Collection[str]) -> dict[int, tuple[int, str]]:
-    """Author and category of each current evaluation on a board; of an author's copies of one source, only the latest."""
+def _current(connection: Connection, board_id: int, categories: Collection[str]) -> dict[int, tuple[int, str, int]]:
+    """Author, category and source of each current evaluation on a board; of an author's copies of one source, only the latest."""
     row = EvaluationRow
     given = (row.board_id == board_id, row.is_current, row.category.in_(categories), row.speedup.is_not(None))
     latest = select(func.max(row.id)).where(*given).group_by(row.source_id, row.author_id)
-    query = select(row.id, row.author_id, row.category).where(row.id.in_(latest))
-    return {number: (author, category) for number, author, category in connection.execute(query)}
+    query = select(row.id, row.author_id, row.category, row.source_id).where(row.id.in_(latest))
+    return {number: (author, category, source) for number, author, category, source in connection.execute(query)}

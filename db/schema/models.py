@@ -4,8 +4,8 @@ Data shared by many evaluations is stored once: sources, problems, cases, enviro
 repeat the rules of `evaluator.results.result.Result`, so that no program can write an impossible result.
 
 Some values are derived from the evaluations and stored with them, in the same transaction, so that no query has to read them all:
-`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` updates them, and
-`assay check` compares them.
+`is_current` and `is_ranked` of an evaluation, `has_copies` of a board, `standings`, `tallies` and `totals`. `db.storage.standing` updates
+them, and `assay check` compares them.
 
 A change here needs a revision in `db/migrations/versions`.
 """
@@ -25,6 +25,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -121,6 +122,8 @@ class BoardRow(Base):
     precision: Mapped[str | None] = mapped_column(AnyText)
     protocol: Mapped[str | None] = mapped_column(AnyText)
     """None for the device's default."""
+    has_copies: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    """Whether ranked evaluations of several authors have had the same source."""
 
 
 class EnvironmentRow(Base):

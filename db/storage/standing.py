@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
-from db.schema.models import EvaluationRow, StandingRow, SubmissionRow, TallyRow, TotalRow
+from db.schema.models import BoardRow, EvaluationRow, StandingRow, SubmissionRow, TallyRow, TotalRow
 from db.storage.current import current_evaluations
 from db.storage.dimensions import upsert
 from evaluator.results.category import Category
@@ -123,6 +123,19 @@ def stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
     connection.execute(insert(StandingRow).from_select(columns, best), keys)
 
 
+def mark_copies(connection: Connection, sources: Collection[int] | None = None) -> None:
+    """Mark the boards on which authors share one of these sources, or any."""
+    board = BoardRow
+    connection.execute(update(board).where(~board.has_copies, board.id.in_(boards_with_copies(sources))).values(has_copies=True))
+
+
+def boards_with_copies(sources: Collection[int] | None = None) -> Any:
+    """Ids of the boards on which ranked evaluations of several authors have the same source, of these or of all."""
+    row = EvaluationRow
+    given = [row.is_ranked] if sources is None else [row.is_ranked, row.source_id.in_(sources)]
+    return select(row.board_id).where(*given).group_by(row.board_id, row.source_id).having(func.count() > 1)
+
+
 def rebuild(connection: Connection) -> None:
     """Derive everything from the evaluations again, ignoring the stored derived values."""
     row = EvaluationRow
@@ -131,6 +144,7 @@ def rebuild(connection: Connection) -> None:
     connection.execute(update(row).where(row.id.in_(select(current.c.id))).values(is_current=True))
     latest = select(func.max(row.id)).where(row.is_current, row.category == _OK).group_by(row.source_id, row.board_id, row.author_id)
     connection.execute(update(row).where(row.id.in_(latest)).values(is_ranked=True))
+    mark_copies(connection)
     connection.execute(delete(TallyRow))
     connection.execute(insert(TallyRow).from_select(["board_id", "author_id", "category", "count"], expected_tallies()))
     connection.execute(delete(TotalRow))

@@ -13,7 +13,7 @@ from db.storage import evidence_rows, rows
 from db.storage.dimensions import Dimensions, describe
 from db.storage.evidence_rows import Parts
 from db.storage.record import Entry, RunCommand
-from db.storage.standing import TallyKey, count, demote, refresh, stand
+from db.storage.standing import TallyKey, count, demote, mark_copies, refresh, stand
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 
@@ -107,6 +107,7 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
         stands |= refresh(connection, judged_before, tallies)
     count(connection, tallies)
     stand(connection, stands)
+    mark_copies(connection, set(sources.values()))
     return numbers
 
 

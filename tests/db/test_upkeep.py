@@ -59,6 +59,17 @@ def test_what_does_not_follow_from_the_evaluations_is_told_and_repaired(filled: 
         assert [row.evaluation_id for row in leaderboard(filled)] == [3], damage
 
 
+@BOTH
+def test_a_board_with_copies_is_marked(store: Store) -> None:
+    for author in ("ada", "bob"):
+        store.save(result(submission=author, author=author), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    assert check(store) == []
+    change(store, "UPDATE boards SET has_copies = false")
+    assert check(store) == ["has_copies is wrong for board 1"]
+    repair(store)
+    assert check(store) == []
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [

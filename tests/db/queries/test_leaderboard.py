@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from db.queries.compare import compare
 from db.queries.filters import Filters
 from db.queries.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.queries.overall import overall
+from db.queries.problems import problems
 from db.queries.ranking import ranks
 from db.store import Store
 from db.upkeep import check
@@ -48,6 +50,41 @@ def test_a_worked_example(store: Store) -> None:
     first = rows[0]
     assert (first.problem, first.case, first.device_name, first.author) == ("softmax", "full", "NVIDIA H200", "bob")
     assert (first.speedup, first.runtime_ms, first.baseline_ms, first.evaluation_id) == (4.0, 2.0, 8.0, 2)
+
+
+@BOTH
+def test_equal_sources_have_one_result_whoever_handed_them_in(store: Store) -> None:
+    save(store, source="same", submission="first.py", author="ada", speedup=4.0)
+    save(store, source="other", submission="other.py", author="cy", speedup=3.0)
+    save(store, source="same", submission="copy.py", author="bob", speedup=2.0)
+    save(store, source="same", submission="elsewhere.py", author="bob", speedup=9.0, case="small")
+    rows = leaderboard(store, Filters(case="full"))
+    assert [(row.rank, row.shared, row.author, row.submission) for row in rows] == [
+        (1, False, "cy", "other.py"),
+        (2, True, "ada", "first.py"),
+        (2, True, "bob", "copy.py"),
+    ]
+    assert {(row.speedup, row.runtime_ms, row.baseline_ms) for row in rows[1:]} == {(2.0, 2.0, 4.0)}
+    assert compare(store, "ada", "bob", Filters(case="full")).ties == 1
+    save(store, Category.TIMEOUT, source="same", submission="copy.py", author="bob")
+    assert [(row.author, row.speedup) for row in leaderboard(store, Filters(case="full"))] == [("ada", 4.0), ("cy", 3.0)]
+
+
+@BOTH
+@pytest.mark.parametrize("copied", [2.0, 9.0], ids=["worse", "better"])
+def test_an_authors_best_is_chosen_by_the_results_that_count(store: Store, copied: float) -> None:
+    save(store, source="best", submission="best.py", author="ada", speedup=4.0)
+    save(store, source="second", submission="second.py", author="ada", speedup=3.0)
+    save(store, source="best", submission="copy.py", author="bob", speedup=copied)
+    save(store, source="own", submission="own.py", author="bob", speedup=2.5)
+    worse = [("ada", "second.py", 3.0), ("bob", "own.py", 2.5)]
+    better = [("ada", "best.py", 9.0), ("bob", "copy.py", 9.0)]
+    expected = better if copied > 3.0 else worse
+    assert [(row.author, row.submission, row.speedup) for row in leaderboard(store)] == expected
+    assert {row.speedup for row in leaderboard(store, every=True) if row.submission in ("best.py", "copy.py")} == {copied}
+    (problem,) = problems(store)
+    assert (problem.best_author, problem.best_speedup, problem.authors) == (expected[0][0], expected[0][2], 2)
+    assert {(row.author, row.speedup) for row in leaderboard(store, reduced_precision=True)} == {(row[0], row[2]) for row in expected}
 
 
 def test_problems_cases_devices_and_precisions_are_ranked_apart(store: Store) -> None:
@@ -263,6 +300,13 @@ def test_each_workload_has_a_board_of_its_own(store: Store) -> None:
     assert workload_ranking(store, "large") == [(1, "ada", 8.0, 2.0, 16.0), (2, "bob", 4.0, 2.0, 8.0)]
     assert leaderboard(store, Filters(case="small", author="ada"))[0].rank == 2
     assert [row.author for row in leaderboard(store, Filters(case="small"), top=1)] == ["bob"]
+
+
+def test_equal_sources_have_one_result_in_each_workload(store: Store) -> None:
+    for each in (in_workloads("ada", small=2.0, large=8.0), in_workloads("bob", small=5.0, large=4.0)):
+        store.save(each.model_copy(update={"source_sha256": sha256("of both")}), "of both")
+    assert workload_ranking(store, "small") == [(1, "ada", 5.0, 2.0, 10.0), (1, "bob", 5.0, 2.0, 10.0)]
+    assert workload_ranking(store, "large") == [(1, "ada", 4.0, 2.0, 8.0), (1, "bob", 4.0, 2.0, 8.0)]
 
 
 def test_an_unsolved_workload_and_what_is_no_more_current_are_not_ranked(store: Store) -> None:
