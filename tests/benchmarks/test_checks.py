@@ -32,11 +32,11 @@ def test_a_rule_is_needed_by_what_has_another_category_without_it() -> None:
 
 def test_a_measurement_is_needed_by_what_is_shorter_without_it() -> None:
     side = timing().candidate.model_copy(update={"samples_ms": (1.0,) * 4, "wall_ms": (1.0,) * 4})
-    late = side.model_copy(update={"reveal_ms": (9.0,) * 4})
-    honest = side.model_copy(update={"reveal_ms": (1.0,) * 4})
+    late = side.model_copy(update={"single_ms": (9.0,) * 4})
+    honest = side.model_copy(update={"single_ms": (1.0,) * 4})
     evidence = Evidence(timing=TimingEvidence(clock="cuda_event", calls=4, candidate=late, baseline=honest, alone=honest))
     parts = list(without_measurements([stored("late", Category.OK, evidence, "cuda"), stored("elsewhere", Category.OK, evidence)]))
-    assert Part("ON_DEVICE", "Excess reveal_ms", ("late",)) in parts
+    assert Part("ON_DEVICE", "Excess single_ms", ("late",)) in parts
     assert [part for part in parts if part.submissions and part.table == "ON_DEVICE"] == [parts[0]]
 
 

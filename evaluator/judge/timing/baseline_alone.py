@@ -26,7 +26,7 @@ class BaselineAlone:
         self._interleaver, self._spot_check, self._deadline_s, self._look = interleaver, spot_check, deadline_s, look
 
     def run(self, gated_calls: GatedCalls | None, effort: Effort) -> TimedWorker:
-        """Time the baseline as the candidate was timed: blocks, reveals, watching, and requests behind the gate without their calls.
+        """Time the baseline as the candidate was timed: blocks, on a CPU reveals and watching, and on a GPU rows without their calls.
 
         It copies its outputs if the candidate had to: between calls, but within the requests' time.
         """
@@ -35,7 +35,7 @@ class BaselineAlone:
         alone.worker.hand_over(gated_calls.allocations if gated_calls else self._spot_check.outputs, self._deadline_s)
         self._spot_check.warm_reveal(alone)
         for number, answers in enumerate(self._blocks(alone, effort)):
-            if number % 2:
+            if number % 2 and not interleaver.on_device:
                 self._spot_check.reveal(alone, chance.choice(answers))
             else:
                 self._spot_check.watch(alone)

@@ -210,7 +210,7 @@ class TimingEvidence(Record):
     @property
     def is_contested(self) -> bool:
         """Whether the judge's clock adds to the claims of a worker on a GPU. Other work on the device can cause this too."""
-        return self.clock == "cuda_event" and self.gated and max(self.unclaimed_ms, self.deferred_ms) > 0
+        return self.clock == "cuda_event" and self.gated and self.unclaimed_ms > 0
 
     @property
     def contested_workloads(self) -> frozenset[str]:

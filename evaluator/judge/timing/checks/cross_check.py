@@ -163,10 +163,6 @@ def _talk_slack_ms(sides: Sides, _: float) -> float:
     return max(limits.TALK_SLACK_MS, limits.SLACK_SHARE * sides.candidate.median_ms)
 
 
-def _copy_slack_ms(sides: Sides, usual_ms: float) -> float:
-    return max(_talk_slack_ms(sides, usual_ms), limits.REVEAL_SLACK_SHARE * usual_ms)
-
-
 def _arrival_slack_ms(_: Sides, usual_ms: float) -> float:
     return max(limits.TALK_SLACK_MS, limits.REVEAL_SLACK_SHARE * usual_ms)
 
@@ -183,14 +179,12 @@ SINGLE = Excess("unclaimed_ms", "single_ms", _single_slack_ms, least, claim_ms=_
 BURST = Excess("unclaimed_ms", "burst_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms)
 HOT = Excess("unclaimed_ms", "hot_ms", _burst_slack_ms, second_least, claim_ms=_claim_in_burst_ms)
 ON_DEVICE: tuple[Excess, ...] = (
-    Excess("deferred_ms", "reveal_ms", _copy_slack_ms, _lower_quartile, _upper_quartile),
     SINGLE,
     BURST,
     HOT,
     WholeRequests("unclaimed_ms", "wall_ms", _talk_slack_ms),
 )
-"""All measurements of a GPU, by the judge's clock. Other processes delay arrivals and never hasten them: so the lower quartile of arrivals
-is compared with the usual upper quartile."""
+"""All measurements of a GPU, by the judge's clock. Rows last until the judge has the output, so they contain what is deferred in blocks."""
 ON_CPU: tuple[Excess, ...] = (
     Excess("background_ms", "background_ms", _request_slack_ms),
     Excess("deferred_ms", "reveal_ms", _reveal_slack_ms),
@@ -198,7 +192,8 @@ ON_CPU: tuple[Excess, ...] = (
     WatchedCalls("arrives_late_ms", "reveal_ms", _reveal_slack_ms, calls="reveal_busy_ms"),
     WatchedCalls("arrives_late_ms", "background_ms", _reveal_slack_ms, calls="background_busy_ms"),
 )
-"""All measurements of a CPU: in CPU time, except for arrivals."""
+"""All measurements of a CPU: in CPU time, except for arrivals. Other processes delay arrivals and never hasten them: so their lower
+quartile is compared with the usual upper quartile."""
 
 
 def charges(sides: Sides, measured: Sequence[Excess]) -> dict[str, float]:

@@ -153,9 +153,11 @@ class SpotCheck:
 
     def settle(self) -> None:
         """Reveal and watch after further blocks of the candidate, which are no samples, until there are enough of both. Not after single
-        calls: a submission could do the work of these at once, and defer that of blocks."""
+        calls: a submission could do the work of these at once, and defer that of blocks. On a GPU no reveal is timed."""
         timed = self._interleaver.candidate
-        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + self._effort.settling_s, limits.MIN_WATCHES)
+        deadline, watches = (
+            (0.0, 1) if self._is_slow or self._on_device else (time.monotonic() + self._effort.settling_s, limits.MIN_WATCHES)
+        )
         while True:
             wanted, revealed = limits.SETTLED_REVEALS if time.monotonic() < deadline else limits.MIN_REVEALS, len(timed.samples.reveal_ms)
             if revealed < wanted:
