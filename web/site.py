@@ -47,6 +47,7 @@ from web.answer_cache import Memory
 from web.diff import Differ
 from web.glossary import TERMS, anchor
 from web.highlight import Highlighter
+from web.matrix import pace, scale
 from web.tables import csv_lines
 
 FOLDER = Path(__file__).parent
@@ -212,6 +213,7 @@ def _environment() -> Environment:
         speedup_in=speedup_in,
         timing_facts=timing_facts,
     )
+    environment.globals.update(pace=pace, scale=scale())
     environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
     environment.filters.update(breakable=breakable, short=short, figure=figure, share=share, moment=moment)
     return environment

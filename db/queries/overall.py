@@ -24,6 +24,21 @@ MEDALS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class TaskResult:
+    """An author's best on a task that the author has tried; None if no sample solves it."""
+
+    problem: str
+    precision: str | None
+    samples: int
+    speedup: float | None = None
+    rank: int | None = None
+    """Its rank on the task's board."""
+    category: str | None = None
+    """`ok`, or `reduced_precision` if that is ranked too."""
+    evaluation_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OverallRow:
     """One author on an overall board."""
 
@@ -46,6 +61,8 @@ class OverallRow:
     medals: tuple[int, int, int]
     """Number of boards on which the author's best has rank 1, 2 and 3."""
     failures: Failures
+    results: tuple[TaskResult, ...]
+    """One for each attempted task, in the order of the tasks."""
     shared: bool = False
     """Whether another author has the same rank."""
 
@@ -171,4 +188,10 @@ def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: 
         },
         medals=(record.medals[0], record.medals[1], record.medals[2]),
         failures=counted(dict(record.categories), solving),
+        results=tuple(_result(record, task) for task in tasks if record.samples[task.id]),
     )
+
+
+def _result(record: _Record, task: KnownBoard) -> TaskResult:
+    known, best = (task.problem, task.precision, record.samples[task.id]), record.best.get(task.id)
+    return TaskResult(*known, best.speedup, best.rank, best.category, best.evaluation_id) if best else TaskResult(*known)

@@ -18,6 +18,7 @@ from evaluator.results.submission_name import submission_name
 from tests.db.samples import result
 from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen, seen
+from web.matrix import MAX_AUTHORS
 
 pytestmark = pytest.mark.slow(25)
 
@@ -99,6 +100,40 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, st
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
+def test_a_matrix_has_the_best_of_each_author_and_leads_to_it(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
+    put(store, result(Category.TIMEOUT, source="late", submission="late.py", problem="matmul", author="ada"), "late")
+    found = seen(client, "/?device=NVIDIA H200&case=full")
+    rows = [[cell.strip() for cell in row] for row in found.rows[:4]]
+    # Nobody but cyd tried what cyd's second file is of, and a mean over all tasks puts bob first.
+    assert rows == [
+        ["problem", "bob", "ada", "cyd"],
+        ["gelu", "2.00", "0.50", ""],
+        ["matmul", "1.00", "✗", ""],
+        ["softmax", "1.50", "3.25", "1.25"],
+    ]
+    assert {f"/evaluation/{ids['gelu bob']}", "/evaluations?problem=matmul&author=ada"} <= set(found.links)
+    text = client.get("/?device=NVIDIA H200&case=full").text
+    for number, step, first in ((ids["gelu bob"], "2", True), (ids["gelu ada"], "-2", False), (ids["matmul bob"], "0", True)):
+        link = f'<td class="pace{step}"><a href="/evaluation/{number}"{" class=" + chr(34) + "first" + chr(34) if first else ""}>'
+        assert link in text, number
+    assert "The 20 best of" not in found.text
+
+
+def test_a_matrix_of_many_authors_shows_the_best_and_leads_to_all(client: TestClient, store: Store) -> None:
+    for number in range(MAX_AUTHORS + 2):
+        source, name = f"{number}", f"a{number:02}"
+        put(store, result(source=source, submission=f"{name}.py", author=name, speedup=1.0 + number, precision="float16"), source)
+    found = seen(client, "/")
+    best = [f"a{number:02}" for number in range(MAX_AUTHORS + 1, -1, -1)]
+    assert [cell.strip() for cell in found.rows[0][1:]] == best[:MAX_AUTHORS] and found.rows[1][0].split() == ["softmax", "float16"]
+    assert f"The {MAX_AUTHORS} best of {MAX_AUTHORS + 2} authors, 1 of 1 task." in found.text
+    (link,) = [link for link in found.links if "all=true" in link]
+    every = seen(client, link)
+    assert [cell.strip() for cell in every.rows[0][1:]] == best and "best of" not in every.text
+    assert client.get("/?all=perhaps").status_code == 400
+
+
 def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> None:
     put(store, result(submission="old.py"))
     store.save(result(submission="new.py", problem_sha256="a" * 64), "", "class Model: new = True\n")
@@ -173,6 +208,7 @@ def test_boards_of_other_protocols_and_precisions_are_asked_for_by_name(client: 
         assert row[0].strip() == "1" and any("reduced_precision" in cell for cell in row), path
         assert 'value="1" checked> reduced precision too' in client.get(path).text
     assert "1 (1 reduced)" in seen(client, "/?reduced_precision=1").text and "1 (1 reduced)" not in seen(client, "/").text
+    assert "9.00reduced" in seen(client, "/?reduced_precision=1").text
     setting = urlencode({"case": "full", "device": "NVIDIA H200"})
     charts = [client.get(f"/fast_p.svg?{setting}{more}").text for more in ("", "&reduced_precision=1")]
     assert charts[0] != charts[1]

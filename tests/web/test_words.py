@@ -24,6 +24,7 @@ from web.answer_cache import ANSWERS, SHARE, Memory
 from web.diff import CONTEXT, FEWEST_FOLDED, Differ, Line, Part, Step, parts
 from web.glossary import ALIASES, GROUPS, TERMS, anchor, document
 from web.highlight import COMMAND, MAX_CHARACTERS, Highlighter, style_sheet
+from web.matrix import pace, scale
 from web.pages import boards, problems, runs
 from web.problem_text import MAX_CHARACTERS as LONGEST_PROBLEM
 from web.problem_text import MAX_DESCRIPTION, ProblemText, read
@@ -281,6 +282,23 @@ def test_what_comes_sorted_is_not_sorted_again() -> None:
     assert (shown.rows, shown.number, shown.pages, shown.total) == (tuple(ROWS), 3, 3, 250)
     assert [heading.sorted for heading in shown.headings] == ["none", "descending"]
     assert is_descending(COLUMNS, "value", None) and not is_descending(COLUMNS, "value", "asc") and not is_descending(COLUMNS, "name", None)
+
+
+def test_the_colour_scale_is_even_around_the_baseline_s_speed() -> None:
+    assert [pace(speedup) for speedup in (0.0, 0.2, 0.5, 0.9, 0.96, 1.0, 1.05, 1.06, 1.6, 3.5, 1e9)] == [
+        -3,
+        -3,
+        -2,
+        -1,
+        0,
+        0,
+        0,
+        1,
+        2,
+        3,
+        3,
+    ]
+    assert scale() == [(-3, "< 0.33"), (-2, "< 0.67"), (-1, "< 0.95"), (0, "1"), (1, "> 1.05"), (2, "> 1.5"), (3, "> 3")]
 
 
 def test_csv_has_a_head_and_no_formulas() -> None:

@@ -14,17 +14,21 @@ from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
 from web.forms import Field, answer_fields, fields_of, unknown_name
+from web.matrix import Matrix, matrix
 from web.site import PageContent, Site, SiteOf, page, share
 from web.tables import Column, Table, table
 
 router = APIRouter()
+Every = Annotated[bool, Query(alias="all")]
+"""Whether to show everything, without a limit."""
 
 
 @dataclass(frozen=True)
 class ShownBoard:
-    """One overall board as a table."""
+    """One overall board as a matrix and as a table."""
 
     board: OverallBoard
+    matrix: Matrix
     table: Table[OverallRow]
 
 
@@ -108,7 +112,12 @@ def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, o
 
 @page(router, "/", "overall.html", json_path="/index.json")
 def overall_page(
-    site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, sort: Name = None, order: Name = None
+    site: SiteOf,
+    filters: FiltersOf,
+    every: Every = False,
+    reduced_precision: ReducedPrecision = False,
+    sort: Name = None,
+    order: Name = None,
 ) -> OverallPage:
     key = ("overall", filters, reduced_precision)
     boards = site.memory.recall(key, lambda: overall(site.store, filters, reduced_precision=reduced_precision))
@@ -118,7 +127,7 @@ def overall_page(
         sheet=(_record(board, row) for board in boards for row in board.rows),
         evaluations=evaluations,
         fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
-        boards=tuple(_shown(board, sort, order) for board in boards),
+        boards=tuple(_shown(board, every, sort, order) for board in boards),
         reduced_precision=reduced_precision,
     )
 
@@ -127,7 +136,7 @@ def overall_page(
 def leaderboard_page(
     site: SiteOf,
     filters: FiltersOf,
-    every: Annotated[bool, Query(alias="all")] = False,
+    every: Every = False,
     reduced_precision: ReducedPrecision = False,
     generalises: Answer = None,
     robust: Answer = None,
@@ -167,7 +176,7 @@ def places(site: Site, filters: Filters, every: bool = False, reduced_precision:
     return tuple(row for row in rows if all(getattr(row, name) == value for name, value in wanted.items()))
 
 
-def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoard:
+def _shown(board: OverallBoard, every: bool, sort: str | None, order: str | None) -> ShownBoard:
     ks = tuple(k for k in PASS_AT if any(k in row.pass_at for row in board.rows))
     columns: list[Column[OverallRow]] = [
         Column("rank", "rank", lambda row: row.rank, numeric=True, kind="rank", text=lambda row: rank_text(row.rank, row.shared)),
@@ -190,7 +199,7 @@ def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoa
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
     ]
-    return ShownBoard(board, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
+    return ShownBoard(board, matrix(board, every), table(columns, board.rows, sort, order, size=len(board.rows) or 1))
 
 
 def _fast(p: float) -> Column[OverallRow]:

@@ -59,6 +59,11 @@ def test_a_worked_example(store: Store) -> None:
 
     assert (ada.attempted, ada.samples, ada.solved) == (3, 3, 2)
     assert ada.medals == (1, 1, 0)
+    assert [(of.problem, of.samples, of.speedup, of.rank) for of in ada.results] == [
+        ("p1", 1, 2.0, 2),
+        ("p2", 1, 0.75, 1),
+        ("p3", 1, None, None),
+    ]
 
     # One of two samples is right for p1 and for p2; p3 was not tried. What was not evaluated is no sample.
     assert (bob.attempted, bob.samples, bob.solved) == (2, 4, 2)
@@ -72,6 +77,8 @@ def test_a_worked_example(store: Store) -> None:
 
     assert (cy.attempted, cy.samples, cy.solved, cy.medals) == (1, 1, 0, (0, 0, 0))
     assert cy.geometric_mean == pytest.approx(FAILURE_SPEEDUP)
+    assert [(of.problem, of.samples, of.speedup) for of in bob.results] == [("p1", 2, 4.0), ("p2", 2, 0.5)]
+    assert [(of.problem, of.evaluation_id) for of in cy.results] == [("p1", None)]
     assert [(row.rank, row.author) for row in board.rows] == [(1, "bob"), (2, "ada"), (3, "cy")]
 
 
