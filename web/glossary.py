@@ -115,7 +115,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "fast_p": "The share of all tasks whose best speedup exceeds p.",
         "mean speedup": f"The geometric mean of the best speedups over all tasks; an unsolved task counts {FAILURE_SPEEDUP:g}.",
         "pass@k": "The chance that at least one of k samples is right, averaged over the tasks tried.",
-        "medals": "First, second and third places on boards.",
+        "medals": "Gold, silver, bronze: the boards on which the author's best has rank 1, 2 or 3, shared or not.",
         "tried": "Tasks with at least one sample of the author.",
         "samples": "An author's current evaluations, without those not evaluated.",
         "submissions": "A problem's current evaluations, without those not evaluated.",

@@ -1,5 +1,6 @@
-"""Each author's best speedup on each task: a matrix of problems and authors, and the steps of its colour scale."""
+"""Each author's best speedup on each task: a matrix of problems and authors, and the scales of its colours and of bars."""
 
+import math
 from dataclasses import dataclass
 
 from db.queries.overall import OverallBoard, TaskResult
@@ -55,6 +56,12 @@ def scale() -> list[tuple[int, str]]:
     slower = [(-number, f"< {1 / step:.2g}") for number, step in enumerate(STEPS, 1)]
     faster = [(number, f"> {step:g}") for number, step in enumerate(STEPS, 1)]
     return [*reversed(slower), (0, "1"), *faster]
+
+
+def stretch(speedup: float) -> tuple[float, float]:
+    """Begin and length of the bar from 1 to this speedup, on a logarithmic scale with 0.1 or less at 0, 1 at 50, 10 or more at 100."""
+    end = 50 + 50 * math.log10(min(max(speedup, 0.1), 10.0))
+    return min(end, 50.0), abs(end - 50)
 
 
 def _place(task: tuple[str, str | None]) -> tuple[str, str]:

@@ -47,7 +47,7 @@ from web.answer_cache import Memory
 from web.diff import Differ
 from web.glossary import TERMS, anchor
 from web.highlight import Highlighter
-from web.matrix import pace, scale
+from web.matrix import pace, scale, stretch
 from web.tables import csv_lines
 
 FOLDER = Path(__file__).parent
@@ -213,7 +213,7 @@ def _environment() -> Environment:
         speedup_in=speedup_in,
         timing_facts=timing_facts,
     )
-    environment.globals.update(pace=pace, scale=scale())
+    environment.globals.update(pace=pace, scale=scale(), stretch=stretch, setting_text=setting_text)
     environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
     environment.filters.update(breakable=breakable, short=short, figure=figure, share=share, moment=moment)
     return environment
@@ -241,6 +241,12 @@ def path_parts(name: str) -> tuple[str, str]:
     """A name's folders, with the final slash, and the rest of the name."""
     folder, slash, rest = name.rpartition("/")
     return (folder + slash, rest) if rest else ("", name)
+
+
+def setting_text(case: str | None, device_name: str, precision: str | None = None, protocol: str | None = None) -> str:
+    """Where boards' results come from: `full · NVIDIA H200 · float16`. Usual values are left out."""
+    usual = precision if precision != "own" else None
+    return " · ".join(part for part in (case or "no case", device_name or "unknown device", usual, protocol) if part)
 
 
 def figure(value: float | None, digits: int = 4) -> str:

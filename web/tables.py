@@ -6,7 +6,8 @@ The order is part of the address, and the server sorts: no script is needed. `gr
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
 from db.exchange import csv_cell
@@ -28,6 +29,7 @@ Kind = Literal[
     "status",
     "run",
     "speedup",
+    "medals",
 ]
 """Kind of a cell's content, which decides how `cell` of `templates/parts.html` shows it."""
 _BATCH = 500
@@ -93,6 +95,15 @@ class Table(Generic[Row]):
     """One column for each heading."""
     every: tuple[Row, ...]
     """All rows in this order, if they are known; else the shown ones."""
+    group: Callable[[Row], str] | None = None
+    """The heading above a row and those beside it with the same heading; None for a table without such headings."""
+
+    @property
+    def groups(self) -> list[tuple[str, tuple[Row, ...]]]:
+        """The shown rows by their heading, which is empty in a table without."""
+        if self.group is None:
+            return [("", self.rows)]
+        return [(heading, tuple(rows)) for heading, rows in groupby(self.rows, self.group)]
 
     @property
     def first(self) -> int:
@@ -108,15 +119,20 @@ def table(
     number: int = 1,
     size: int = PAGE_ROWS,
     prepare: Callable[[tuple[Row, ...]], None] | None = None,
+    order_of_rows: str | None = None,
+    group: Callable[[Row], str] | None = None,
 ) -> Table[Row]:
     """The rows of page `number`, in the requested order; unsorted if no column has that name.
+
+    order_of_rows: the column by which the given rows are sorted already, which its heading shows unless another order is requested.
+    group: the heading of a row's group, if rows of a group stand beside each other.
 
     Columns in which none of these rows has a value are left out. `prepare` gets the rows that will be shown, before columns that are not
     sorted by are asked for their values.
     """
     found = list(rows)
-    chosen, descending = _chosen(columns, sort, order)
-    if chosen is not None and (value := chosen.value) is not None:
+    chosen, descending = _chosen(columns, sort, order) if sort else _chosen(columns, order_of_rows, None)
+    if sort and chosen is not None and (value := chosen.value) is not None:
         known = [row for row in found if value(row) is not None]
         # Rows without a value come last in both orders.
         found = sorted(known, key=value, reverse=descending) + [row for row in found if value(row) is None]
@@ -125,7 +141,7 @@ def table(
     shown = tuple(found[(number - 1) * size : number * size])
     if prepare is not None:
         prepare(shown)
-    return _table(columns, shown, chosen, descending, (len(found), number, pages), tuple(found))
+    return replace(_table(columns, shown, chosen, descending, (len(found), number, pages), tuple(found)), group=group)
 
 
 def ordered_table(

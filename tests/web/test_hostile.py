@@ -29,13 +29,13 @@ TAGS = {
     *("html", "head", "meta", "title", "link", "body", "header", "main", "footer", "nav", "section", "a", "p", "h1", "h2", "h3", "div"),
     *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "form", "label", "select", "option", "input", "button", "datalist"),
     *("picture", "source", "img", "details", "summary", "pre", "code", "span", "small", "b", "script", "progress"),
-    *("ul", "li", "wbr", "br"),
+    *("ul", "li", "wbr", "br", "svg", "rect"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "name", "content", "rel", "href", "type", "class", "id", "tabindex", "aria-label", "aria-current", "aria-sort"),
     *("aria-hidden", "scope", "role", "method", "value", "selected", "checked", "list", "autocomplete", "media", "srcset", "src", "alt"),
     *("loading", "width", "height", "title", "colspan", "data-after", "data-run", "defer", "max"),
-    *("action", "data-label", "data-tip", "download", "maxlength", "open", "placeholder"),
+    *("action", "data-label", "data-tip", "download", "maxlength", "open", "placeholder", "viewbox", "preserveaspectratio", "x"),
 }
 NAME = urlencode({"name": HOSTILE})
 

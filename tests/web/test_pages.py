@@ -134,6 +134,29 @@ def test_a_matrix_of_many_authors_shows_the_best_and_leads_to_all(client: TestCl
     assert client.get("/?all=perhaps").status_code == 400
 
 
+def test_a_board_has_groups_bars_and_an_arrow_on_the_column_that_is_sorted(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(source="half", submission="half.py", problem="gelu", author="ada", precision="float16"), "half")
+    found = seen(client, "/leaderboard")
+    firsts = [row[0].strip() for row in found.rows]
+    assert firsts == ["rank", "full · NVIDIA H200", "1", "2", "1", "1", "2", "3", "full · NVIDIA H200 · float16", "1", "small · CPU", "1"]
+    assert "problem ▲" in [cell.strip() for cell in found.rows[0]] and "device" not in [cell.strip() for cell in found.rows[0]]
+    one = seen(client, "/leaderboard?problem=gelu&precision=own")
+    assert [row[0].strip() for row in one.rows] == ["rank ▲", "1", "2"]
+    falling = seen(client, "/leaderboard?sort=speedup")
+    titles = [cell.strip() for cell in falling.rows[0]]
+    assert "speedup ▼" in titles and "device" in titles and len(falling.rows) == 9, "another order has no groups"
+    assert "rank ▲" in [cell.strip() for cell in seen(client, "/?case=small").rows[2]]
+    text = client.get("/leaderboard?problem=gelu&precision=own").text
+    assert text.count('<rect class="faster" x="50.0"') == 1 == text.count('<rect class="slower"')
+
+
+def test_medals_have_a_legend(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/", "/author?name=bob"):
+        assert "rank 1 (gold) rank 2 (silver) rank 3 (bronze)" in seen(client, path).text, path
+    medals = [f'<span class="medal {name}" title="{name}">{count}</span>' for name, count in (("gold", 2), ("silver", 1), ("bronze", 0))]
+    assert " ".join(medals) in client.get("/author?name=bob").text, "bob is first on gelu and matmul, and second on softmax"
+
+
 def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> None:
     put(store, result(submission="old.py"))
     store.save(result(submission="new.py", problem_sha256="a" * 64), "", "class Model: new = True\n")

@@ -24,7 +24,7 @@ from web.answer_cache import ANSWERS, SHARE, Memory
 from web.diff import CONTEXT, FEWEST_FOLDED, Differ, Line, Part, Step, parts
 from web.glossary import ALIASES, GROUPS, TERMS, anchor, document
 from web.highlight import COMMAND, MAX_CHARACTERS, Highlighter, style_sheet
-from web.matrix import pace, scale
+from web.matrix import pace, scale, stretch
 from web.pages import boards, problems, runs
 from web.problem_text import MAX_CHARACTERS as LONGEST_PROBLEM
 from web.problem_text import MAX_DESCRIPTION, ProblemText, read
@@ -299,6 +299,13 @@ def test_the_colour_scale_is_even_around_the_baseline_s_speed() -> None:
         3,
     ]
     assert scale() == [(-3, "< 0.33"), (-2, "< 0.67"), (-1, "< 0.95"), (0, "1"), (1, "> 1.05"), (2, "> 1.5"), (3, "> 3")]
+
+
+def test_a_bar_begins_at_the_baseline_s_speed_and_ends_within_its_scale() -> None:
+    assert [stretch(speedup) for speedup in (1.0, 10.0, 1e9)] == [(50, 0), (50, 50), (50, 50)]
+    for speedup in (0.1, 0.0):
+        assert stretch(speedup) == pytest.approx((0, 50))
+    assert stretch(2.0) == pytest.approx((50, 15.05), abs=0.01) and stretch(0.5) == pytest.approx((34.95, 15.05), abs=0.01)
 
 
 def test_csv_has_a_head_and_no_formulas() -> None:

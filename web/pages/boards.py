@@ -12,10 +12,11 @@ from db.queries.leaderboard import LeaderboardRow, leaderboard
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.text import natural
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
 from web.forms import Field, answer_fields, fields_of, unknown_name
 from web.matrix import Matrix, matrix
-from web.site import PageContent, Site, SiteOf, page, share
+from web.site import PageContent, Site, SiteOf, page, setting_text, share
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -58,7 +59,7 @@ class LeaderboardPage(PageContent):
 
 COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("rank", "rank", lambda row: row.rank, numeric=True, kind="rank", text=lambda row: rank_text(row.rank, row.shared)),
-    Column("problem", "problem", lambda row: row.problem, kind="problem"),
+    Column("problem", "problem", lambda row: natural(row.problem), kind="problem", text=lambda row: row.problem),
     Column("submission", "submission", lambda row: (row.submission, row.block or 0), kind="submission"),
     Column("author", "author", lambda row: row.author, kind="author"),
     Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="speedup"),
@@ -87,7 +88,11 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
 
 
 def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
-    """A page of places. `generalises` and `robust` are read only for the shown rows, so rows can't be sorted by them."""
+    """A page of places, grouped by where they come from if nothing else is requested.
+
+    `generalises` and `robust` are read only for the shown rows, so rows can't be sorted by them.
+    """
+    known = list(rows)
     found: dict[int, Generality] = {}
 
     def told(name: str) -> Column[LeaderboardRow]:
@@ -107,7 +112,15 @@ def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, o
     def prepare(shown: tuple[LeaderboardRow, ...]) -> None:
         found.update(generality(site.store, [row.evaluation_id for row in shown]))
 
-    return table(columns, rows, sort, order, number, prepare=prepare)
+    kept = "problem" if len({row.problem for row in known}) > 1 else "rank"
+    if sort or len({_setting(row) for row in known}) < 2:
+        return table(columns, known, sort, order, number, prepare=prepare, order_of_rows=kept)
+    columns = tuple(column for column in columns if column.key not in ("case", "device", "precision", "protocol"))
+    return table(columns, sorted(known, key=_setting), None, None, number, prepare=prepare, order_of_rows=kept, group=_setting)
+
+
+def _setting(row: LeaderboardRow) -> str:
+    return setting_text(row.case, row.device_name, row.precision, row.protocol)
 
 
 @page(router, "/", "overall.html", json_path="/index.json")
@@ -195,11 +208,11 @@ def _shown(board: OverallBoard, every: bool, sort: str | None, order: str | None
             text=lambda row: f"{row.geometric_mean:.3f}",
         ),
         *(_pass_at(k) for k in ks),
-        Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True, text=lambda row: " ".join(map(str, row.medals))),
+        Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True, kind="medals"),
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
     ]
-    return ShownBoard(board, matrix(board, every), table(columns, board.rows, sort, order, size=len(board.rows) or 1))
+    return ShownBoard(board, matrix(board, every), table(columns, board.rows, sort, order, size=len(board.rows) or 1, order_of_rows="rank"))
 
 
 def _fast(p: float) -> Column[OverallRow]:
