@@ -6,7 +6,7 @@ Each is drawn in the colours of the reader's theme. A page shows them as images,
 import io
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from html import escape
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from db.output.plot_error import error_figure
 from db.output.plot_times import draw_side, sides
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BoardProgress, Point
+from db.queries.timeline import INTERVALS, Intervals
 from evaluator.results.category import Category
 from evaluator.results.display.text import plain_line
 from evaluator.results.evidence import DeviceState, TimingEvidence
@@ -35,9 +36,6 @@ MAX_LABEL = 40
 _MANY_TIMES = 5
 """A scale is logarithmic if its largest value is at least this many times the least."""
 _FEW_TICKS = 10
-BUCKETS = 60
-"""About the maximum number of bars over time."""
-_STEPS_H = (1, 6, 24, 24 * 7, 24 * 28, 24 * 364)
 _INK = {"light": "#1f2328", "dark": "#d7dde3"}
 _GRID = {"light": "#d8dee4", "dark": "#3a424b"}
 # Visible on dark and light backgrounds, and distinct for common kinds of colour blindness (Okabe and Ito, 2008, and variations).
@@ -100,15 +98,16 @@ def _progress(lines: Sequence[tuple[str, Sequence[tuple[datetime, float]], Seque
     shown = lines[:MAX_AUTHORS]
     moments = [moment for _, steps, points in shown for moment in (steps[0][0], steps[-1][0], *(point.started_at for point in points))]
     values = [value for _, steps, points in shown for value in (steps[0][1], steps[-1][1], *(point.speedup for point in points))]
-    margin = max((max(moments) - min(moments)) / 20, timedelta(hours=1))
+    first, last = min(moments), max(moments)
+    margin = max((last - first) / 50, timedelta(seconds=1))
     for (label, steps, points), colour in zip(shown, _COLOURS, strict=False):
         axes.plot([point.started_at for point in points], [point.speedup for point in points], ".", color=colour, alpha=0.45, markersize=4)
-        # The last best value continues to the end of the chart.
-        moved = [*steps, (max(moments) + margin, steps[-1][1])]
-        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)} if len(steps) <= BUCKETS else {}
+        # The last best value continues to the last evaluation.
+        moved = [*steps, (last, steps[-1][1])]
+        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)} if len(steps) <= INTERVALS else {}
         axes.step(*zip(*moved, strict=True), where="post", color=colour, label=_label(label), **marked)
     axes.axhline(1.0, color=matplotlib.rcParams["text.color"], linewidth=0.8, linestyle=":")
-    axes.set_xlim(min(moments) - margin, max(moments) + margin)
+    axes.set_xlim(first - margin, last + margin)
     axes.set_ylabel(what)
     span = max(*values, 1.0) / min(*values, 1.0)
     if span > _MANY_TIMES:
@@ -157,41 +156,29 @@ def distribution(speedups: Speedups) -> Figure:
     return figure
 
 
-def over_time(counts: Mapping[datetime, Counter[Category]]) -> Figure:
+def over_time(intervals: Intervals) -> Figure:
     """Failures by category, in intervals of time."""
     figure = Figure(figsize=(7.5, 3.8), layout="constrained")
     axes: Any = figure.add_subplot()
-    stretches, width = in_stretches(counts)
+    counts, width = intervals.counts, intervals.length
     total: Counter[Category] = Counter()
-    for found in stretches.values():
+    for found in counts.values():
         total.update(found)
     shown = [category for category, _ in total.most_common() if category is not Category.OK][:MAX_CATEGORIES]
-    moments = sorted(stretches)
+    moments = list(counts)
     bottom = [0] * len(moments)
     for category in [*shown, None]:
-        heights = [stretches[moment][category] if category else _rest(stretches[moment], shown) for moment in moments]
+        heights = [found[category] if category else _rest(found, shown) for found in counts.values()]
         if any(heights):
             axes.bar(moments, heights, width, bottom, align="edge", label=category.value if category else "others")
             bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    if moments:
+        axes.set_xlim(moments[0] - width / 2, moments[-1] + width * 1.5)
     axes.set_ylabel(f"failed, in {_duration(width)}")
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
     _dates(axes)
     _legend(axes, outside=True)
     return figure
-
-
-def in_stretches(counts: Mapping[datetime, Counter[Category]]) -> tuple[dict[datetime, Counter[Category]], timedelta]:
-    """Hourly counts, summed over longer intervals if there are many hours, and the length of an interval."""
-    if not counts:
-        return {}, timedelta(hours=1)
-    first, last = min(counts), max(counts)
-    hours = (last - first) / timedelta(hours=1)
-    step = timedelta(hours=next((step for step in _STEPS_H if hours <= step * BUCKETS), _STEPS_H[-1]))
-    start = first.replace(hour=0)
-    found: dict[datetime, Counter[Category]] = {}
-    for moment, counted in counts.items():
-        found.setdefault(start + (moment - start) // step * step, Counter()).update(counted)
-    return dict(sorted(found.items())), step
 
 
 def samples(timing: TimingEvidence) -> Figure:
@@ -292,5 +279,7 @@ def _plain_ticks(axis: Any, span: float) -> None:
 
 
 def _duration(length: timedelta) -> str:
-    hours = length // timedelta(hours=1)
-    return "an hour" if hours == 1 else f"{hours} hours" if hours < 24 else "a day" if hours == 24 else f"{hours // 24} days"
+    units = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1), "second": timedelta(seconds=1)}
+    unit, one = next((unit, one) for unit, one in units.items() if length >= one)
+    count = length // one
+    return f"{count} {unit}s" if count > 1 else f"an {unit}" if unit == "hour" else f"a {unit}"

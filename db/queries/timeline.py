@@ -8,7 +8,8 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Collection
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ from evaluator.results.display.text import natural
 
 MOST_NAMED = 20_000
 """Maximum evaluations sorted by submission, whose name is not kept in memory."""
-HOUR_S = 3600
+INTERVALS = 60
+"""About the maximum number of intervals over time."""
+_DAY_S = 24 * 3600
+_LENGTHS_S = (1, 10, 60, 600, 3600, 6 * 3600, _DAY_S, 7 * _DAY_S, 28 * _DAY_S, 364 * _DAY_S)
+"""Lengths of an interval."""
 _PAGE = 50_000
 """Rows per read."""
 _HOUR_CHARS, _SECOND_CHARS = len("2026-01-01T00"), len("2026-01-01T00:00:00")
@@ -41,6 +46,15 @@ _LAST = np.int64(2**33)
 def sorted_evaluations(store: Store, choice: Choice, limit: int, sort: str, *, descending: bool) -> tuple[EvaluationSummary, ...]:
     """The first `limit` matching evaluations in this order (`Timeline.page`). Raises StoreError."""
     return in_order(store, Timeline(store).page(choice, limit, 0, sort, descending=descending)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Numbers of evaluations in intervals of one length."""
+
+    length: timedelta
+    counts: dict[datetime, Counter[Category]]
+    """By the begin of the interval, in order. Intervals without evaluations are left out."""
 
 
 class Timeline:
@@ -74,23 +88,26 @@ class Timeline:
                 if len(found) < _PAGE:
                     break
 
-    def counts(self, filters: Filters = EVERYTHING) -> dict[datetime, Counter[Category]]:
-        """Number of evaluations that began in each hour, by category, history included. The filters are those of `failures`.
+    def counts(self, filters: Filters = EVERYTHING) -> Intervals:
+        """Number of evaluations that began in each interval, by category, history included. The filters are those of `failures`.
 
-        Hours without any and `not_evaluated` ones are left out.
+        An interval is as long as the time from the first to the last evaluation requires. `not_evaluated` ones are left out.
         """
         self.refresh()
         with self._lock, self._store.read() as connection:
             categories = np.frombuffer(self._categories, dtype=np.uint8)
             chosen = self._chosen(connection, Choice(filters)) & ~np.isin(categories, _PASSING)
-            hours = np.frombuffer(self._started, dtype=np.int64)[chosen] // HOUR_S
-            keys, numbers = np.unique(hours * len(_CATEGORIES) + categories[chosen], return_counts=True)
-            del categories  # an array with a view can't grow
+            started = np.frombuffer(self._started, dtype=np.int64)[chosen]
+            categories = categories[chosen]  # a copy: an array with a view can't grow
+        first, last = (int(started.min()), int(started.max())) if len(started) else (0, 0)
+        length_s = next((length_s for length_s in _LENGTHS_S if last - first <= length_s * INTERVALS), _LENGTHS_S[-1])
+        midnight = first // _DAY_S * _DAY_S
+        keys, numbers = np.unique((started - midnight) // length_s * len(_CATEGORIES) + categories, return_counts=True)
         found: dict[datetime, Counter[Category]] = {}
         for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
-            moment = datetime.fromtimestamp(key // len(_CATEGORIES) * HOUR_S, UTC)
+            moment = datetime.fromtimestamp(midnight + key // len(_CATEGORIES) * length_s, UTC)
             found.setdefault(moment, Counter())[_CATEGORIES[key % len(_CATEGORIES)]] = number
-        return found
+        return Intervals(timedelta(seconds=length_s), found)
 
     def page(
         self, choice: Choice, limit: int, offset: int = 0, sort: str | None = None, *, descending: bool = True

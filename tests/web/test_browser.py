@@ -150,6 +150,8 @@ def test_every_page_fits_and_can_be_read(busy: Windows, week: tuple[str, dict[st
         assert fits(page, width), path
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert fits(page, width), (path, "all opened")
+        for plot in page.locator(".plot img").evaluate_all("all => all.map((each) => each.getBoundingClientRect().width)"):
+            assert plot > 500, (path, "text in a smaller plot can't be read")
         if name in READ:
             found = page.locator("a, p, td, th, dt, dd, h1, h2, label, summary, small, .verdict, .folder, .dim, button, .remark")
             assert found.evaluate_all(PALE) == [], path

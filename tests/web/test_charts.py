@@ -4,12 +4,16 @@ import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib import dates
+from matplotlib.figure import Figure
 
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BestSoFar, BoardProgress, Point
+from db.queries.timeline import Intervals
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result
@@ -79,29 +83,42 @@ def test_a_distribution_of_one_and_of_none() -> None:
     assert "p: times as fast as the baseline" in texts(charts.svg("dark", lambda: charts.fast_p(Speedups("full", "d", 3, {}))))
 
 
-def test_hours_become_longer_stretches_and_no_evaluation_is_lost() -> None:
-    for days, length in (
-        (1, timedelta(hours=1)),
-        (10, timedelta(hours=6)),
-        (50, timedelta(days=1)),
-        (400, timedelta(days=7)),
-        (9000, timedelta(days=364)),
-    ):
-        moments = {START + timedelta(hours=days * 24 * number // 100) for number in range(101)}
-        counts = {moment: Counter({Category.TIMEOUT: 1, Category.OK: 2}) for moment in moments}
-        stretches, step = charts.in_stretches(counts)
-        assert step == length, days
-        assert sum(sum(found.values()) for found in stretches.values()) == 3 * len(counts)
-        assert list(stretches) == sorted(stretches) and len(stretches) <= charts.BUCKETS + 2
-    assert charts.in_stretches({}) == ({}, timedelta(hours=1))
+def drawn(figure: Figure) -> Any:
+    """The axes of a figure, after it has been drawn."""
+    figure.draw_without_rendering()
+    return figure.axes[0]
+
+
+def test_a_plot_over_time_ends_where_its_evaluations_do() -> None:
+    for found in (board(2.0, 4.0), board(2.0)):
+        axes = drawn(charts.problem_progress([found]))
+        numbers: Any = dates.date2num
+        first, last = numbers([found.best[place].started_at for place in (0, -1)])
+        low, high = axes.get_xlim()
+        margin = max((last - first) / 50, 1.1 / 86400)
+        assert first - margin <= low < first <= last < high <= last + margin
+        (line,) = [line for line in axes.lines if line.get_label() == "full · NVIDIA H200"]
+        assert line.get_xdata()[-1] == found.best[-1].started_at, "no line runs on into the future"
+
+
+def test_bars_of_failures_leave_room_beside_them() -> None:
+    second = timedelta(seconds=1)
+    for many in (1, 60):
+        counts = {START + number * second: Counter({Category.TIMEOUT: 1}) for number in range(many)}
+        axes = drawn(charts.over_time(Intervals(second, counts)))
+        low, high = axes.get_xlim()
+        assert (high - low) * 86400 == pytest.approx(many + 1, abs=0.01) and axes.get_ylabel() == "failed, in a second"
+    for seconds, told in ((10, "10 seconds"), (60, "a minute"), (3600, "an hour"), (6 * 3600, "6 hours"), (24 * 3600, "a day")):
+        length = timedelta(seconds=seconds)
+        assert f"failed, in {told}" in texts(charts.svg("light", partial(charts.over_time, Intervals(length, {}))))
 
 
 def test_failures_beyond_the_most_frequent_are_others() -> None:
     categories = [category for category in Category if category is not Category.OK][: charts.MAX_CATEGORIES + 2]
     counts = {START: Counter({category: 100 - number for number, category in enumerate(categories)} | {Category.OK: 500})}
-    shown = texts(charts.svg("light", lambda: charts.over_time(counts)))
+    shown = texts(charts.svg("light", lambda: charts.over_time(Intervals(timedelta(hours=1), counts))))
     assert "others" in shown and categories[0].value in shown and categories[-1].value not in shown and "ok" not in shown
-    assert charts.svg("light", lambda: charts.over_time({})).startswith(b"<?xml")
+    assert charts.svg("light", lambda: charts.over_time(Intervals(timedelta(hours=1), {}))).startswith(b"<?xml")
 
 
 def test_a_clock_is_followed_through_each_timing_of_its_own() -> None:

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from fastapi import APIRouter
 
 from db.queries.leaderboard import CategoryCount, Failures, failures
+from db.queries.timeline import Intervals
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo
-from web.charts import in_stretches
 from web.filters import FiltersOf, Name
 from web.forms import Field, fields_of, unknown_name
 from web.site import PageContent, SiteOf, page
@@ -26,7 +25,7 @@ class FailuresPage(PageContent):
     table: Table[CategoryCount]
     unknown: str | None
     """Message about an unknown filter value, if nothing matches."""
-    stretches: Mapping[datetime, Mapping[Category, int]]
+    intervals: Intervals
     """Evaluations by the interval in which they began, history included."""
     categories: tuple[Category, ...]
     """Categories that occur, most frequent first."""
@@ -45,23 +44,22 @@ COLUMNS: tuple[Column[CategoryCount], ...] = (
 @page(router, "/failures", "failures.html")
 def failures_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Name = None) -> FailuresPage:
     counts = failures(site.store, filters)
-    hours = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
-    stretches, length = in_stretches(hours)
-    occurring = {category: sum(found[category] for found in stretches.values()) for category in Category}
+    intervals = site.memory.recall(("intervals", filters), lambda: site.timeline.counts(filters))
+    occurring = {category: sum(found[category] for found in intervals.counts.values()) for category in Category}
     shown = table(COLUMNS, counts.counts, sort, order)
     return FailuresPage(
         value={
             "evaluations": counts.evaluations,
             "counts": shown.every,
-            "stretch_s": length.total_seconds(),
-            "over_time": [{"from": moment, "categories": dict(found)} for moment, found in stretches.items()],
+            "stretch_s": intervals.length.total_seconds(),
+            "over_time": [{"from": moment, "categories": dict(found)} for moment, found in intervals.counts.items()],
         },
         fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
         sheet=shown.every,
         failures=counts,
         table=shown,
         unknown=None if counts.evaluations else unknown_name(site, filters),
-        stretches=stretches,
+        intervals=intervals,
         categories=tuple(sorted((category for category in Category if occurring[category]), key=lambda category: -occurring[category])),
         infos=CATEGORIES,
     )

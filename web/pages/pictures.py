@@ -57,7 +57,7 @@ def speedups(site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecisi
 
 @router.get("/failures/over_time.svg")
 def over_time(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
-    found = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
+    found = site.memory.recall(("intervals", filters), lambda: site.timeline.counts(filters))
     return _picture(site, ("over_time", filters), theme, lambda: charts.over_time(found), "Failures by category over time")
 
 

@@ -12,7 +12,7 @@ from db.queries.filters import Filters
 from db.queries.leaderboard import failures
 from db.queries.runs import arrivals, came_between, newest, of_ids, run, runs
 from db.queries.search import Found, search
-from db.queries.timeline import Timeline
+from db.queries.timeline import Intervals, Timeline
 from db.store import Store
 from evaluator.results.category import Category, Status
 from tests.db.conftest import BOTH
@@ -92,16 +92,42 @@ def save(store: Store, category: Category, minutes: float, name: str, **changes:
     return store.save(result(category, submission=name, started_at=HOUR + timedelta(minutes=minutes), **changes), SOURCE)
 
 
-def test_evaluations_are_counted_in_the_hour_in_which_they_began(store: Store) -> None:
+def test_evaluations_are_counted_in_the_interval_in_which_they_began(store: Store) -> None:
     timeline = Timeline(store)
-    assert timeline.counts() == {}
+    assert timeline.counts().counts == {}
     save(store, Category.OK, 0, "a")
     save(store, Category.TIMEOUT, 59.9, "b")
-    save(store, Category.TIMEOUT, 60, "c")
-    assert timeline.counts() == {
-        HOUR: Counter({Category.OK: 1, Category.TIMEOUT: 1}),
-        HOUR + timedelta(hours=1): Counter({Category.TIMEOUT: 1}),
-    }
+    save(store, Category.TIMEOUT, 601, "c")
+    save(store, Category.NO_DEVICE, 1e6, "d")
+    hour = timedelta(hours=1)
+    assert timeline.counts() == Intervals(
+        hour, {HOUR: Counter({Category.OK: 1, Category.TIMEOUT: 1}), HOUR + 10 * hour: Counter({Category.TIMEOUT: 1})}
+    )
+
+
+@pytest.mark.parametrize(
+    ("lasted", "length"),
+    [
+        (timedelta(0), timedelta(seconds=1)),
+        (timedelta(seconds=61), timedelta(seconds=10)),
+        (timedelta(minutes=50), timedelta(minutes=1)),
+        (timedelta(hours=3), timedelta(minutes=10)),
+        (timedelta(days=1), timedelta(hours=1)),
+        (timedelta(days=10), timedelta(hours=6)),
+        (timedelta(days=50), timedelta(days=1)),
+        (timedelta(days=400), timedelta(days=7)),
+        (timedelta(days=9000), timedelta(days=364)),
+        (timedelta(days=30000), timedelta(days=364)),
+    ],
+)
+def test_the_longer_evaluations_go_on_the_longer_is_an_interval(store: Store, lasted: timedelta, length: timedelta) -> None:
+    for number in range(6):
+        save(store, Category.TIMEOUT, lasted / timedelta(minutes=1) * number / 5, f"{number}")
+    found = Timeline(store).counts()
+    assert found.length == length and list(found.counts) == sorted(found.counts)
+    assert sum(counted[Category.TIMEOUT] for counted in found.counts.values()) == 6
+    first, last = min(found.counts), max(found.counts)
+    assert first <= HOUR < first + length and last <= HOUR + lasted < last + length
 
 
 def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
@@ -111,7 +137,7 @@ def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
     second = save(store, Category.TIMEOUT, 1, "a")
     third = save(store, Category.NO_DEVICE, 2, "b")
     assert timeline.page(ALL, 10) == (3, [third, second, first])
-    assert timeline.counts() == {HOUR: Counter({Category.OK: 1, Category.TIMEOUT: 1})}
+    assert list(timeline.counts().counts.values()) == [Counter({Category.OK: 1}), Counter({Category.TIMEOUT: 1})]
 
 
 def test_filters_are_those_of_failures(store: Store) -> None:
@@ -129,7 +155,7 @@ def test_filters_are_those_of_failures(store: Store) -> None:
         {"precision": "float16"},
     ):
         counted: Counter[Category] = Counter()
-        for found in timeline.counts(Filters(**names)).values():
+        for found in timeline.counts(Filters(**names)).counts.values():
             counted.update(found)
         assert counted == {item.category: item.count for item in failures(store, Filters(**names)).counts}, names
 
@@ -156,7 +182,7 @@ def test_what_was_not_evaluated_stays_listed_in_its_run(store: Store) -> None:
     assert timeline.page(ALL, 9) == (3, [again, other, waiting])
     assert timeline.page(Choice(status=Status.NOT_EVALUATED, run_id=1), 9) == (2, [other, waiting])
     assert timeline.page(Choice(run_id=2), 9) == (0, [])
-    assert timeline.counts() == {HOUR: Counter({Category.OK: 1})}
+    assert list(timeline.counts().counts.values()) == [Counter({Category.OK: 1})]
 
 
 @BOTH
