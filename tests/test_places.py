@@ -5,19 +5,15 @@ and compilers, ninja, shells and sockets each have their own rules for names.
 """
 
 import os
-import shutil
 import subprocess
-import sys
-import sysconfig
-import venv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import ninja
 import pytest
 
-from tests.command_line import PROJECT, RUN_S, TILED, Bench, Finished, header_folder
+from tests.clones import copy_project, make_environment
+from tests.command_line import RUN_S, TILED, Bench, Finished, header_folder
 
 pytestmark = pytest.mark.slow(35)
 
@@ -57,17 +53,8 @@ class Place:
 
 
 def clone(folder: Path) -> Path:
-    """A copy of the project's files, with an environment whose packages are this one's."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=True).stdout
-    for name in os.fsdecode(listed).split("\0"):
-        if name and (PROJECT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, folder / name)
-    venv.create(folder / ".venv", symlinks=True)
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    packages = folder / ".venv" / "lib" / version / "site-packages"
-    (packages / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    shutil.copy2(Path(ninja.BIN_DIR) / "ninja", folder / ".venv" / "bin")  # the builder runs the environment's own
+    """A copy of the project's files, with an environment of its own."""
+    make_environment(copy_project(folder) / ".venv")
     return folder
 
 

@@ -23,6 +23,8 @@ _HARDWARE = "/sys/devices/system"
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 _PROJECT_PARTS = ("evaluator", "db", "reference", "submissions", "benchmarks", "tests", "web", "pipeline.py", "assay.db", ".git")
 _WORKER_HOME = "/tmp"
+_INSTALLED = ("site-packages", "dist-packages")
+"""Names of folders of installed packages."""
 
 
 class Kind(StrEnum):
@@ -56,8 +58,13 @@ class ViewEntry:
 
 def python_paths() -> tuple[str, ...]:
     """Folders of this interpreter and its installed packages."""
-    packages = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages") and Path(path).is_dir()]
+    packages = [path for path in sys.path if Path(path).name in _INSTALLED and Path(path).is_dir()]
     return tuple(dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *packages]))
+
+
+def search_path() -> list[str]:
+    """Python's search path without the project's folder, unless that is where pip installs all packages."""
+    return [path for path in sys.path if path and (Path(path) != PROJECT_ROOT or Path(path).name in _INSTALLED)]
 
 
 def compose(program: Program, user: int, extra: tuple[ViewEntry, ...] = ()) -> list[ViewEntry]:

@@ -1,5 +1,6 @@
 """Parts of the sandbox that tests can check without running a program."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_view_shows_nothing_twice_and_keeps_what_lies_under_tmp(tmp_path: Path) 
 def test_view_hides_the_project_where_it_would_be_visible() -> None:
     entries = {entry.target: entry for entry in view.compose(Program(argv=("true",), readonly=(str(view.PROJECT_ROOT),)), 61000)}
     assert entries[str(view.PROJECT_ROOT / "evaluator")].kind is Kind.HIDDEN
+
+
+@pytest.mark.parametrize(("root", "stays"), [("assay", False), ("lib/site-packages", True), ("lib/dist-packages", True)])
+def test_modules_are_searched_for_in_the_project_only_where_pip_installed_it(
+    root: str, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "PROJECT_ROOT", Path("/opt") / root)
+    monkeypatch.setattr(sys, "path", ["", f"/opt/{root}", "/opt/modules"])
+    assert view.search_path() == [*([f"/opt/{root}"] if stays else []), "/opt/modules"]
 
 
 def test_gpu_nodes_come_only_when_asked_for() -> None:

@@ -41,7 +41,7 @@ def command(plan: ChildPlan, user: int) -> BwrapCommand:
     if bwrap is None:
         raise SandboxUnavailable("bubblewrap (bwrap) is not installed")
     report = FIRST_DESCRIPTOR + len(plan.names)
-    data = [_file_of(json.dumps({**asdict(plan), "program": plan.program.to_json(), "path": _search_path()}))]
+    data = [_file_of(json.dumps({**asdict(plan), "program": plan.program.to_json(), "path": view.search_path()}))]
     arguments: list[str] = []
     made = {"/"}
     for entry in view.compose(plan.program, user, tuple(_code(plan.program))):
@@ -93,10 +93,6 @@ def _arguments(entry: ViewEntry) -> tuple[str, ...]:
 def _preload(program: Program) -> tuple[str, ...]:
     found = preloading(program.preload, os.environ.get("LD_LIBRARY_PATH")) if program.preload and program.entry else {}
     return tuple(word for name, value in found.items() for word in ("--setenv", name, value))
-
-
-def _search_path() -> list[str]:
-    return [path for path in sys.path if path and Path(path) != view.PROJECT_ROOT]
 
 
 _BESIDE: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {("evaluator", "worker"): (("evaluator", "dsl"),)}

@@ -19,6 +19,7 @@ from evaluator.sandbox import linux
 from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.limits import apply_rlimits
 from evaluator.sandbox.program import Level, Program, preloading
+from evaluator.sandbox.view import search_path
 
 EXITED, FAILED = b"X", b"E"
 """First byte of the report to the supervisor: the program's wait status in decimal, or an error of the sandbox."""
@@ -189,6 +190,5 @@ def _finish(code: int) -> NoReturn:
 
 
 def _forget_project() -> None:
-    root = Path(__file__).resolve().parents[3]
-    sys.path[:] = [path for path in sys.path if path and Path(path) not in (root, Path.cwd())]
+    sys.path[:] = [path for path in search_path() if Path(path) != Path.cwd()]
     sys.path_importer_cache.clear()
