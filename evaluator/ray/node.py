@@ -31,7 +31,7 @@ class Software:
     @staticmethod
     def here() -> "Software":
         """That of this process's machine; imports nothing for it."""
-        return Software(EVALUATOR_VERSION, _code_sha256(Path(__file__).resolve().parents[3]), _torch())
+        return Software(EVALUATOR_VERSION, _code_sha256(Path(__file__).resolve().parents[2]), _torch())
 
     def differs_from(self, other: "Software", same_build: bool = True) -> str | None:
         """The difference, for people, or None. Without `same_build`, PyTorch may be another build of the same release."""

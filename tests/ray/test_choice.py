@@ -1,5 +1,6 @@
 """Which machines of a cluster are judged on; the machines are descriptions of some."""
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -76,6 +77,10 @@ def test_a_gpu_by_its_number_is_no_clusters() -> None:
 def test_a_machine_that_would_judge_otherwise_is_refused(software: Software, reason: str) -> None:
     with pytest.raises(ClusterError, match=reason):
         choose([replace(ONE, software=software)], "auto", None)
+
+
+def test_a_machines_software_is_told_by_its_files() -> None:
+    assert OWN.code_sha256 != hashlib.sha256().hexdigest(), "a hash of no file is alike everywhere"
 
 
 def test_pytorch_may_be_built_otherwise_than_here_and_yet_for_all_that_judge_alike() -> None:
