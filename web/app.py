@@ -31,12 +31,13 @@ from web.pages import (
     problems,
     runs,
     search,
+    two_authors,
 )
 from web.site import FOLDER, JSON, BadRequestError, NotFoundError, Site, render
 
 logger = logging.getLogger(__name__)
 
-PARTS = (pictures, boards, problems, authors, failures, listing, live, evaluations, compare, runs, search, glossary)
+PARTS = (pictures, boards, problems, authors, failures, listing, live, evaluations, compare, two_authors, runs, search, glossary)
 """Modules with pages or pictures."""
 POLICY = "; ".join(
     [

@@ -50,12 +50,13 @@ PAGES = {
     "glossary": "/glossary",
     "compare": "/compare?left=best&right=1",
     "compare_nothing": "/compare",
+    "authors_compare": "/authors/compare?left=ada&right=qwen3-coder-480b-a35b-instruct",
     "runs": "/runs",
     "runs_compare": "/runs/compare?show=all",
 }
 """Addresses, by the name of their picture. Evaluations are others."""
 EVALUATIONS = ("ok", "wrong_values", "cuda_compile_error", "syntax_error", "no_device")
-READ = ("leaderboard", "overall", "evaluations", "failures", "search", "run", "evaluation_wrong_values", "compare")
+READ = ("leaderboard", "overall", "evaluations", "failures", "search", "run", "evaluation_wrong_values", "compare", "authors_compare")
 """Pages whose text's contrast is measured."""
 BROKEN = """names => {
     const broken = [];

@@ -80,6 +80,7 @@ def pages(ids: dict[str, int]) -> list[str]:
             "/glossary",
         ),
         *(f"/compare?left={left}&right={ids['right']}" for left in ("best", "previous", ids["wrong"])),
+        f"/authors/compare?{urlencode({'left': HOSTILE, 'right': HOSTILE})}",
         f"/compare?{urlencode({'left': HOSTILE, 'right': HOSTILE})}",
         f"/leaderboard?{urlencode({'sort': HOSTILE, 'order': HOSTILE})}",
     ]

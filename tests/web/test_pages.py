@@ -37,6 +37,7 @@ PAGES = {
     "/problems": ("softmax", "gelu", "matmul"),
     "/problem?name=softmax": ("full · NVIDIA H200", "3.250", "class Model(torch.nn.Module):", "wrong_values", "No call can take less than"),
     "/author?name=bob": ("submissions/gelu/bob.py", "syntax_error"),
+    "/authors/compare?left=bob&right=cyd": ("Boards that both tried", "cyd"),
     "/submission?name=wrong.py": ("incorrect", "wrong_values", "current", "bob"),
     "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
     "/evaluations": ("10 evaluations", "unlucky.py", "wrong.py", "submissions/gelu/ada.py"),
@@ -148,6 +149,30 @@ def test_a_board_has_groups_bars_and_an_arrow_on_the_column_that_is_sorted(clien
     assert "rank ▲" in [cell.strip() for cell in seen(client, "/?case=small").rows[2]]
     text = client.get("/leaderboard?problem=gelu&precision=own").text
     assert text.count('<rect class="faster" x="50.0"') == 1 == text.count('<rect class="slower"')
+
+
+def test_two_authors_are_compared_by_boards_and_by_causes(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    links = [link for link in seen(client, "/author?name=ada").links if link.startswith("/authors/compare")]
+    assert links == ["/authors/compare?left=ada&right=bob", "/authors/compare?left=ada&right=cyd"]
+    found = seen(client, links[0])
+    words = " ".join(found.text.split())
+    # Both solved gelu, where bob is faster, and softmax, where ada is. Alone, ada solved softmax on the CPU, of which bob tried a file.
+    assert "Of 3 boards the left author won 2 and the right one 1; 0 are ties." in words
+    assert "the right author is 1.359 times as fast" in words and "a chance of 1 (sign test)" in words
+    rows = [[" ".join(cell.split()) for cell in row] for row in found.rows]
+    assert ["syntax_error", "", "1"] in rows and ["category", "left, of 3", "right, of 5"] in rows
+    assert ["gelu", "0.5", "2", "4", "bob"] in [row[:5] for row in rows]
+    told = beside(client, "/authors/compare?left=ada&right=bob")
+    assert isinstance(told, dict) and told["comparison"]["wins"] == 1 and told["failures"]["bob"]["evaluations"] == 5
+    put(store, result(Category.TIMEOUT, submission="dan.py", author="dan", problem="only"))
+    assert "No board that both tried is solved." in seen(client, "/authors/compare?left=ada&right=dan").text
+    for query, status, why in (
+        ("left=ada&right=none", 404, "No author 'none'"),
+        ("left=ada", 400, "right"),
+        ("left=&right=ada", 400, "left"),
+    ):
+        answer = client.get(f"/authors/compare?{query}")
+        assert answer.status_code == status and why in Seen(answer.text).text, query
 
 
 def test_medals_have_a_legend(client: TestClient, ids: dict[str, int]) -> None:

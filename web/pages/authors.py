@@ -40,6 +40,8 @@ class AuthorPage(PageContent):
     """The place with the highest speedup."""
     failures: Failures
     latest: tuple[EvaluationSummary, ...]
+    others: tuple[str, ...]
+    """Other authors on the same overall boards."""
     fast_p: tuple[float, ...] = FAST_P
     failure_speedup: float = FAILURE_SPEEDUP
 
@@ -93,6 +95,7 @@ def author_page(
         best=max(rows, key=lambda row: row.speedup, default=None),
         failures=counts,
         latest=latest,
+        others=tuple(sorted({row.author for board, _ in standing for row in board.rows if row.author and row.author != name})),
     )
 
 

@@ -1,0 +1,71 @@
+"""Two authors side by side: boards won, tied and lost, and the causes of their failures."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from db.queries.compare import AuthorComparison, ComparedBoard, compare
+from db.queries.filters import Filters
+from db.queries.leaderboard import Failures, failures
+from evaluator.results.category import Category
+from evaluator.results.display.text import natural
+from web.filters import MAX_NAME, Name, PageNumber
+from web.forms import unknown_name
+from web.site import NotFoundError, PageContent, SiteOf, page
+from web.tables import Column, Table, table
+
+router = APIRouter()
+Author = Annotated[str, Query(min_length=1, max_length=MAX_NAME)]
+
+
+@dataclass(frozen=True)
+class TwoAuthorsPage(PageContent):
+    """The author on the left and the one on the right."""
+
+    found: AuthorComparison
+    """The right author against the left one, as the ratio is the right side's."""
+    table: Table[ComparedBoard]
+    failures: tuple[Failures, Failures]
+    causes: tuple[tuple[Category, int, int], ...]
+    """Each category with the counts of both, the most frequent first."""
+
+
+@page(router, "/authors/compare", "two_authors.html")
+def two_authors_page(
+    site: SiteOf, left: Author, right: Author, sort: Name = None, order: Name = None, number: PageNumber = 1
+) -> TwoAuthorsPage:
+    for name in (left, right):
+        if missing := unknown_name(site, Filters(author=name)):
+            raise NotFoundError(missing)
+    found = compare(site.store, right, left)
+    counts = failures(site.store, Filters(author=left)), failures(site.store, Filters(author=right))
+    shown = table(_columns(found), found.boards, sort, order, number, order_of_rows="problem")
+    return TwoAuthorsPage(
+        value={"comparison": found, "failures": {left: counts[0], right: counts[1]}},
+        sheet=shown.every,
+        found=found,
+        table=shown,
+        failures=counts,
+        causes=_causes(*counts),
+    )
+
+
+def _columns(found: AuthorComparison) -> tuple[Column[ComparedBoard], ...]:
+    winners = {"first": found.first, "second": found.second, "tie": "tie", "neither": None}
+    return (
+        Column("problem", "problem", lambda row: natural(row.problem), kind="problem", text=lambda row: row.problem),
+        Column("left", "left speedup", lambda row: row.second, numeric=True, best_first=True, kind="number"),
+        Column("right", "right speedup", lambda row: row.first, numeric=True, best_first=True, kind="number"),
+        Column("ratio", "ratio", lambda row: row.ratio, numeric=True, best_first=True, kind="number"),
+        Column("winner", "winner", lambda row: winners[row.outcome]),
+        Column("case", "case", lambda row: row.case),
+        Column("device", "device", lambda row: row.device_name, kind="device"),
+        Column("precision", "precision", lambda row: None if row.precision == "own" else row.precision, text=lambda row: row.precision),
+    )
+
+
+def _causes(left: Failures, right: Failures) -> tuple[tuple[Category, int, int], ...]:
+    counts = [{item.category: item.count for item in of_author.counts} for of_author in (left, right)]
+    found = [(category, counts[0].get(category, 0), counts[1].get(category, 0)) for category in counts[0].keys() | counts[1].keys()]
+    return tuple(sorted(found, key=lambda cause: (-cause[1] - cause[2], cause[0])))
