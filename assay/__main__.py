@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from assay.commands import COMMANDS, GROUPS, check_file
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
-WIDTH = 13
-"""Width of a command's name in the help, in characters."""
+GROUP_WIDTH, WIDTH = 9, 13
+"""Widths of a group's and of a command's name in the help, in characters."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -56,7 +56,8 @@ def help_text() -> str:
     """All commands, in lines of at most 80 columns."""
     lines = ["usage: assay COMMAND ... | COMMAND --help | --version    Judges GPU kernels."]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {command.name:<{WIDTH}}{command.summary}" for command in commands)]
+        rows = [f"{command.name:<{WIDTH}}{command.summary}" for command in commands]
+        lines += [f"{title:<{GROUP_WIDTH}}{rows[0]}", *(" " * GROUP_WIDTH + row for row in rows[1:])]
     return "\n".join(lines) + "\n"
 
 

@@ -164,10 +164,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("history", "all evaluations of one submission"),
         _of_database("export", "write evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
+        _of_database("author", "give stored submissions another author"),
         _of_database("check", "look for damage in the database"),
         _of_database("gc", "remove unused rows"),
     ),
-    "Servers and shells": (
+    "Others": (
         Command("serve", "show the results in a browser", _serve, _serve_parser),
         Command("service", "judge over HTTP, and manage its tokens", _service, _service_parser),
         _of_client("submit", "submit files to a service, and show the verdicts"),

@@ -79,7 +79,9 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     known = discover(options.reference)
     if options.problem:
         options.problem = problem_meant(options.problem, known)
-    submissions = find(options.paths, options.every_block, options.problem, options.author, known, written(options))
+    submissions = find(
+        options.paths, options.every_block, options.problem, options.author, known, written(options), options.author_from == "folder"
+    )
     place = find_place(options, early)
     check_protocol(options.protocol, place.devices[0])
     with (

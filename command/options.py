@@ -95,6 +95,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     add("--strict-inputs", action="store_true", help="fail if wrong on any input distribution")
     add("--rerun", action="store_true", help="judge already judged submissions again")
     add("--author", metavar="NAME", help="author, unless a bundle names one")
+    add("--author-from", choices=("folder",), help="the first folder below PATH is the author, before --author")
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
     add("--protocol", metavar="NAME", help=f"timing protocol: {gpu} on a GPU, {cpu} on a CPU (default: the first)")
     add(

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from evaluator.results.advice import assay_command
+
 if TYPE_CHECKING:
     from command.jobs import JobMaker
     from db.queries.runs import EvaluationSummary
@@ -24,6 +26,8 @@ class Resume:
         """Number of already judged submissions."""
         self.known: Counter[str] = Counter()
         """Already judged submissions by status."""
+        self._keeping, self._kept = 0, ""
+        """Number of already judged submissions with another author than this run gives them, and the first one with both authors."""
         self._skips: list[int] = []
         """Evaluations of skipped submissions that are not yet noted in the database."""
 
@@ -36,6 +40,7 @@ class Resume:
 
     def _skip(self, judged: Sequence[tuple[int, "Submission"]]) -> None:
         from db.queries.runs import of_ids
+        from db.storage.rows import storable_text
 
         if not judged:
             return
@@ -44,7 +49,20 @@ class Resume:
         self.skipped += len(numbers)
         self._skips += numbers
         self.known.update(each.status for each in found)
+        stored = {each.evaluation_id: each.author for each in found}
+        for number, submission in judged:
+            given, has = submission.author and storable_text(submission.author), stored[number]
+            if given not in (None, has):
+                self._keeping += 1
+                self._kept = self._kept or f"{submission.name}: {has or '(no author)'}, not {given}"
         self._tell(judged, found)
+
+    @property
+    def kept_authors(self) -> str:
+        """A line on the submissions whose author stays, though this run gives them another. Empty if there are none."""
+        if not self._keeping:
+            return ""
+        return f"{self._keeping} skipped keep their author ({self._kept}); {assay_command()} author set NAME PATH changes it"
 
     def note(self) -> None:
         """Note in the database what has been skipped since the last note."""

@@ -77,6 +77,8 @@ class Session:
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
+        if self._resume.kept_authors:
+            self.display.say(self._resume.kept_authors)
         self.display.summary(self._resume.skipped, self.store.name, self._listed_by(), self._time_use.lines())
         if interrupted:
             self._resume.note()

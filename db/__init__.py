@@ -2,7 +2,7 @@
 
 Each module imports only what stands before it in this list:
 `error`, `address`, `connection` · `schema` · `storage` · `upgrade`, `database`, `store` · `queries` and `queue`, apart from each other ·
-`list_options` · `calibrations`, `exchange`, `foreign`, `upkeep` · `frames`, `output` · `__main__`.
+`list_options` · `authorship`, `calibrations`, `exchange`, `foreign`, `upkeep` · `frames`, `output` · `__main__`.
 `upgrade` runs the `migrations`. Of the evaluator, `db` imports only `evaluator.results`.
 
 From Python, `db.read(url)` returns a DataFrame of the evaluations. It is imported on first use, so that importing the package costs

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from db import exchange, upkeep
+from db import authorship, exchange, upkeep
 from db.error import StoreError
 from db.foreign import import_kernelbench
 from db.kernelbench_results import export_kernelbench
@@ -77,6 +77,12 @@ def read_all(store: "Store", options: argparse.Namespace) -> Answer:
             added = exchange.store_lines(store, options.file, tell=work.advance)
     told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
     return report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were already stored\n", 0
+
+
+def set_author(store: "Store", options: argparse.Namespace) -> Answer:
+    """`author set`."""
+    change = authorship.set_author(store, options.author, options.run, options.paths)
+    return report.dump(change) if options.json else report.author_change_text(change), 0
 
 
 def collect(store: "Store", options: argparse.Namespace) -> Answer:

@@ -1,4 +1,4 @@
-"""A cache of expensive answers, valid until something new is stored."""
+"""A cache of expensive answers, valid until something is stored or changes its author."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from db.queries.runs import newest
+from db.queries.runs import state
 from db.store import Store
 
 T = TypeVar("T")
@@ -20,8 +20,8 @@ SHARE = 0.05
 @dataclass(frozen=True, slots=True)
 class _Kept:
     value: Any
-    newest: int
-    """Id of the newest evaluation when the answer was found."""
+    state: tuple[int, int]
+    """State of the database when the answer was found."""
     found_at_s: float
     cost_s: float
 
@@ -36,18 +36,18 @@ class Memory:
         self._finding: dict[Hashable, threading.Lock] = {}
 
     def recall(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What `find` returned for this key. It is called again after a new evaluation is stored and enough time has passed."""
+        """What `find` returned for this key. It is called again after the database's state has changed and enough time has passed."""
         with self._lock:
             turn = self._finding.setdefault(key, threading.Lock())
         # Other callers with the same key wait for this answer, instead of finding it too.
         with turn:
-            last = newest(self._store)
+            now = state(self._store)
             with self._lock:
                 kept = self._kept.get(key)
                 if kept is not None:
                     self._kept.move_to_end(key)
             begun_s = time.monotonic()
-            if kept is not None and (kept.newest == last or begun_s < kept.found_at_s + kept.cost_s / SHARE):
+            if kept is not None and (kept.state == now or begun_s < kept.found_at_s + kept.cost_s / SHARE):
                 value: T = kept.value
                 return value
             try:
@@ -58,7 +58,7 @@ class Memory:
                 raise
             ended_s = time.monotonic()
             with self._lock:
-                self._kept[key] = _Kept(value, last, ended_s, ended_s - begun_s)
+                self._kept[key] = _Kept(value, now, ended_s, ended_s - begun_s)
                 while len(self._kept) > ANSWERS:
                     gone, _ = self._kept.popitem(last=False)
                     self._finding.pop(gone, None)

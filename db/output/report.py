@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
+from db.authorship import AuthorChange
 from db.foreign import ForeignHistoryRow
 from db.queries.compare import AuthorComparison
 from db.queries.history import HistoryRow
@@ -21,7 +22,7 @@ from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.table import Column, Table
-from evaluator.results.display.text import cell
+from evaluator.results.display.text import cell, plain_line
 
 _LONGEST_LABEL = 16
 """Maximum characters of an author's name as a column heading; headings are never cut."""
@@ -154,6 +155,17 @@ def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
         place = (f"level {row.level}, {row.problem_number}", row.sample_id)
         table.add(row.harness, imported, *place, verdict, _figure(row.runtime_ms), (row.source_sha256 or "")[:12])
     return rendered(table)
+
+
+def author_change_text(change: AuthorChange) -> str:
+    """Which submissions got another author, and which had it already."""
+    told = []
+    if change.submissions:
+        before = ", ".join(f"{each.submissions} by {each.author or '(no author)'}" for each in change.before)
+        told.append(f"{change.submissions} submissions ({change.evaluations} evaluations) are now by {change.author}; before: {before}")
+    if change.unchanged:
+        told.append(f"{change.unchanged} submissions already were by {change.author}")
+    return "".join(plain_line(line) + "\n" for line in told)
 
 
 def dump(value: Any) -> str:

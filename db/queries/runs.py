@@ -118,6 +118,14 @@ def newest(store: Store) -> int:
         return connection.execute(select(func.max(EvaluationRow.id))).scalar() or 0
 
 
+def state(store: Store) -> tuple[int, int]:
+    """Ids of the newest evaluation and submission; 0 if there is none. A changed author makes new submissions (`db.authorship`)."""
+    with store.read() as connection:
+        query = select(select(func.max(EvaluationRow.id)).scalar_subquery(), select(func.max(SubmissionRow.id)).scalar_subquery())
+        evaluation, submission = connection.execute(query).one()
+    return evaluation or 0, submission or 0
+
+
 def summary_query() -> Any:
     """A query for the fields of `EvaluationSummary`, in their order, for conditions to be added."""
     row = EvaluationRow

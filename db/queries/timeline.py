@@ -1,11 +1,12 @@
 """A few columns of all evaluations, in memory, so that counts over time and lists don't read the database again.
 
-Stored evaluations are neither changed nor removed, so only the new ones are read each time. A million
-evaluations take 33 MB.
+Of stored evaluations only the author changes, with the submission (`db.authorship`). So only those that are new, or belong to a new
+submission, are read each time. A million evaluations take 33 MB.
 """
 
 import threading
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class Timeline:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._last = 0
+        self._last = self._last_submission = 0
         self._ids, self._started, self._speedups = array("q"), array("q"), array("f")
         self._boards, self._authors, self._runs, self._categories = array("i"), array("i"), array("i"), array("B")
         self._columns: tuple[array[Any], ...] = (
@@ -73,11 +74,13 @@ class Timeline:
         self._hour_of: dict[str, int] = {}
 
     def refresh(self) -> None:
-        """Read the new evaluations. Raises StoreError if the database can't be read."""
+        """Read the new evaluations and the new authors. Raises StoreError if the database can't be read."""
         row = EvaluationRow
         second = func.substr(type_coerce(row.started_at, Text), 1, _SECOND_CHARS)
         query = select(row.id, row.board_id, row.author_id, row.run_id, row.speedup, row.category, second).order_by(row.id).limit(_PAGE)
         with self._lock:
+            with self._store.read() as connection:
+                self._refresh_authors(connection)
             while True:
                 with self._store.read() as connection:
                     found = connection.execute(query.where(row.id > self._last)).all()
@@ -87,6 +90,14 @@ class Timeline:
                     self._last = found[-1][0]
                 if len(found) < _PAGE:
                     break
+
+    def _refresh_authors(self, connection: Connection) -> None:
+        """Read the authors of known evaluations that belong to new submissions."""
+        row = EvaluationRow
+        moved = select(row.id, row.author_id).where(row.submission_id > self._last_submission, row.id <= self._last)
+        for number, author in connection.execute(moved):
+            self._authors[bisect_left(self._ids, number)] = author
+        self._last_submission = connection.execute(select(func.max(SubmissionRow.id))).scalar() or 0
 
     def counts(self, filters: Filters = EVERYTHING) -> Intervals:
         """Number of evaluations that began in each interval, by category, history included. The filters are those of `failures`.

@@ -99,8 +99,12 @@ def text_sha256(value: object) -> str:
 
 def digest(result: Result) -> bytes:
     """16 bytes that identify an evaluation. Fields that a later version adds don't change them."""
-    values = [getattr(result, name) for name in _IDENTITY]
-    values += [device_name(result), result.started_at.timestamp()]
+    return digest_of({name: getattr(result, name) for name in (*_IDENTITY, "started_at")}, device_name(result))
+
+
+def digest_of(row: Mapping[str, Any], device_name: str) -> bytes:
+    """The digest of a result with these fields."""
+    values = [*(row[name] for name in _IDENTITY), device_name, row["started_at"].timestamp()]
     return hashlib.sha256(json.dumps(values, ensure_ascii=False).encode()).digest()[:16]
 
 

@@ -40,7 +40,24 @@ def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyK
             _set(connection, ids, {"is_current": True} if flag else {"is_current": False, "is_ranked": False})
     for item in changed:
         tallies[item.board_id, item.author_id, item.category] += -1 if item.is_current else 1
-    return _rank(connection, [item for item in changed if item.category == _OK])
+    return _rank(connection, {(item.source_id, item.board_id, item.author_id) for item in changed if item.category == _OK})
+
+
+def reassign(connection: Connection, moved: Sequence[Any], author_id: int) -> None:
+    """Update the derived values after evaluations got another author.
+
+    moved: the evaluations' rows before, with `board_id`, `author_id`, `source_id`, `category` and `is_current`.
+    """
+    tallies: dict[TallyKey, int] = defaultdict(int)
+    groups = set()
+    for item in moved:
+        if item.is_current:
+            for author, change in ((item.author_id, -1), (author_id, 1)):
+                tallies[item.board_id, author, item.category] += change
+                if item.category == _OK:
+                    groups.add((item.source_id, item.board_id, author))
+    count(connection, tallies)
+    stand(connection, _rank(connection, groups))
 
 
 def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> None:
@@ -53,9 +70,8 @@ def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> 
         _set(connection, [item[0] for item in connection.execute(query) if tuple(item[1:]) in groups], {"is_ranked": False})
 
 
-def _rank(connection: Connection, changed: Sequence[Any]) -> set[tuple[int, int]]:
-    """Rank the latest of each changed group of copies. Returns the boards and authors whose ranked evaluations may have changed."""
-    groups = {(item.source_id, item.board_id, item.author_id) for item in changed}
+def _rank(connection: Connection, groups: Collection[tuple[int, int, int]]) -> set[tuple[int, int]]:
+    """Rank the latest of each group of copies (source, board and author). Returns the boards and authors of the groups."""
     if not groups:
         return set()
     row = EvaluationRow

@@ -44,16 +44,19 @@ def find(
     author: str | None = None,
     known: Collection[str] = (),
     written: Collection[Path] = (),
+    author_folders: bool = False,
 ) -> Found:
     """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
 
     every_block: yield each ModelNew block of a response instead of its final one. problem: holds for all of them. author: unless a bundle
     names one. known: names of the existing problems, or a mapping from them to their paths. written: files that this run writes; in a
-    folder they are skipped. Raises InputError at once, before anything is read, if a path does not exist, has another file type, is a
-    folder without submissions, is a file that this run writes, or has an unusable manifest.
+    folder they are skipped. author_folders: the first folder below a path names the author, before `author`.
+
+    Raises InputError at once, before anything is read, if a path does not exist, has another file type, is a folder without submissions, is
+    a file that this run writes, or has an unusable manifest.
     """
-    finder = _Finder(every_block, problem, author, Catalogue(known), written)
     starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
+    finder = _Finder(every_block, problem, author, Catalogue(known), written, starts if author_folders else ())
     for given, start in zip(paths, starts, strict=True):
         finder.survey(given, start)
     return Found(finder.read_all(starts), None if finder.bundles else finder.files)
@@ -64,8 +67,18 @@ def _is_output(path: Path) -> bool:
 
 
 class _Finder:
-    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue, written: Collection[Path]) -> None:
+    def __init__(
+        self,
+        every_block: bool,
+        problem: str | None,
+        author: str | None,
+        catalogue: Catalogue,
+        written: Collection[Path],
+        above_authors: Sequence[Path],
+    ) -> None:
         self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
+        self.above_authors = above_authors
+        """Folders in which each folder is an author's."""
         self.written = {path.resolve() for path in written}
         self.written_names = {path.name for path in self.written}
         self.manifests: dict[Path, Manifest | None] = {}
@@ -165,7 +178,7 @@ class _Finder:
         line = line or BundleLine()
         manifest = self.manifest(path.parent)
         problem, author = manifest.names(path.name) if manifest else (None, None)
-        claims = Claims((self.problem, line.problem, problem), (line.author, self.author, author), path, (code.code, text))
+        claims = Claims((self.problem, line.problem, problem), (line.author, self.author_of(path), author), path, (code.code, text))
         found = self.catalogue.attribute(claims)
         return code.submission(
             submission_name(path) + (f":{number}" if number else ""),
@@ -175,3 +188,9 @@ class _Finder:
             line.sample_id if line.sample_id is not None else found.sample_id,
             found.rejection,
         )
+
+    def author_of(self, path: Path) -> str | None:
+        """The author that the command line gives to a file."""
+        start = next((start for start in self.above_authors if path.is_relative_to(start)), path)
+        folders = path.relative_to(start).parts[:-1]
+        return os.fsencode(folders[0]).decode("utf-8", "replace") if folders else self.author

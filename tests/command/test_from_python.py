@@ -27,8 +27,8 @@ from tests.command_line import PROBLEM, Bench, submission
 
 pytestmark = pytest.mark.slow(20)
 
-NOT_FROM_PYTHON = {"json", "feedback", "fail-on", "junit"}
-"""Options that are about files and exit codes of the command line."""
+NOT_FROM_PYTHON = {"author-from", "json", "feedback", "fail-on", "junit"}
+"""Options that are about files, folders and exit codes of the command line."""
 CHANGING = {"id", "line", "feedback", "started_at", "duration_s"}
 CHANGING |= {"runtime_ms", "baseline_ms", "speedup", "speedup_interval", "baselines", "best_baseline", "disturbed"}
 CHANGING |= {"speed_of_light", "baseline_speed_of_light"}

@@ -131,6 +131,21 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     assert len(bench.rows()) == 4
 
 
+def test_a_skipped_submission_keeps_its_author_and_that_is_said(bench: Bench) -> None:
+    for name in ("in/alice/double/a.py", "in/bob/double/b.py", "in/double/top.py"):
+        bench.write(name, "class ModelNew(:\n")
+    first = bench.run("in", "--author-from", "folder", "--author", "eve", "--json", "-")
+    assert {each["submission"]: each["author"] for each in first.records} == {
+        "in/alice/double/a.py": "alice",
+        "in/bob/double/b.py": "bob",
+        "in/double/top.py": "double",
+    }
+    assert "keep their author" not in first.stderr + bench.run("in").stdout, "only a run that gives another author tells"
+    told = bench.run("in", "--author", "bob").stdout
+    assert "2 skipped keep their author (in/alice/double/a.py: alice, not bob); " in told and "author set NAME PATH changes it" in told
+    assert {row[0] for row in bench.rows()} == {each["submission"] for each in first.records} and len(bench.rows()) == 3
+
+
 def test_a_run_without_times_does_not_stand_in_for_one_with_times_but_the_reverse(bench: Bench) -> None:
     bench.write("double/right.py", submission())
     (quick,) = bench.run("double", "--no-timing", "--json", "-").records

@@ -326,6 +326,24 @@ def test_check_and_gc(store: Store, url: str) -> None:
     assert "nothing" in output("--db", url, "gc")
 
 
+def test_submissions_get_another_author(store: Store, url: str) -> None:
+    store.save(result(submission="a.py", author=None), SOURCE)
+    store.save(result(submission="b.py"), SOURCE)
+    told = output("--db", url, "author", "set", HOSTILE, "a.py", "b.py")
+    assert told.startswith("2 submissions (2 evaluations) are now by [bold red]m[/] \\x1b[2J") and "\x1b" not in told
+    assert told.endswith("; before: 1 by (no author), 1 by ada\n")
+    assert output("--db", url, "author", "set", "bob", "a.py").startswith(
+        "1 submissions (1 evaluations) are now by bob; before: 1 by [bold"
+    )
+    told = json.loads(output("--db", url, "author", "set", "bob", "a.py", "--json"))
+    assert told == {"author": "bob", "submissions": 0, "evaluations": 0, "before": [], "unchanged": 1}
+    assert output("--db", url, "author", "set", "bob", "a.py") == "1 submissions already were by bob\n"
+    assert "no run 'first'; there is none" in refused("--db", url, "author", "set", "bob", "--run", "first")
+    for words in (["set", "bob"], ["set", "bob", "a.py", "--run", "1"], ["bob", "a.py"], ["set"]):
+        with pytest.raises(SystemExit, match="2"):
+            run("--db", url, "author", *words)
+
+
 def test_the_core_needs_no_extra(store: Store, url: str) -> None:
     store.save(result(), SOURCE)
     code = f"""if True:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from db.authorship import set_author
 from db.queries.compare import compare
 from db.queries.counterparts import best_other, previous
 from db.queries.curves import best_speedups
@@ -69,6 +70,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "two runs of an author": lambda store: compare_runs(store, 1, 2, Filters(problem="p4", author="author 1")),
     "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),
+    "another author": lambda store: set_author(store, "author 9", None, ["s7"]),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
     "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
     "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),

@@ -134,6 +134,23 @@ def test_a_bundles_author_stays(tmp_path: Path) -> None:
     assert [each.author for each in found(bundle, author="x")] == ["own", "x"]
 
 
+def test_the_first_folder_below_a_path_is_the_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = tmp_path / "alice"
+    lines = [{"code": CODE, "author": "own"}, {"code": CODE}]
+    write(alice / "softmax" / "b.jsonl", "\n".join(map(json.dumps, lines)))
+    write(alice / "softmax" / "manifest.toml", 'author = "house"\n')
+    write(tmp_path / os.fsdecode(b"caf\xe9") / "a.py", "# author: me\n" + CODE)
+    write(tmp_path / "top.py", CODE)
+    monkeypatch.chdir(tmp_path)
+
+    def authors(*paths: Path) -> list[str | None]:
+        return [each.author for each in find(paths, problem="softmax", author="given", known=KNOWN, author_folders=True)]
+
+    assert authors(tmp_path) == authors(Path()) == ["own", "alice", "caf\N{REPLACEMENT CHARACTER}", "given"]
+    assert authors(alice) == ["own", "softmax"] and authors(tmp_path / "top.py") == ["given"]
+    assert authors(alice, tmp_path)[:2] == ["own", "softmax"], "a file is read as of the first path that leads to it"
+
+
 def test_a_header_in_the_block_or_at_the_top_of_the_response(tmp_path: Path) -> None:
     for text in (fenced("# problem: matmul\n" + CODE), "# problem: matmul\n" + fenced(CODE)):
         assert [each.problem for each in found(write(tmp_path / "a.md", text), problem=None)] == ["matmul"]

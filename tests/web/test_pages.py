@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
+from db.authorship import set_author
 from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.results.category import Category
@@ -199,6 +200,20 @@ def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, m
     put(store, result(Category.TIMEOUT, submission="late.py"))
     assert "fast.py" in seen(client, "/leaderboard").text
     assert "timeout" in seen(client, "/failures").text
+
+
+def test_a_changed_author_is_on_the_page_at_once(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.answer_cache.SHARE", 1e9)
+    put(store, result(submission="moved.py"))
+    put(store, result(submission="stays.py", author="bob"))
+    pages = ("/", "/leaderboard", "/evaluations?author=ada", "/author?name=ada")
+    assert all("ada" in seen(client, page).text for page in pages)
+    set_author(store, "zoe", None, ["moved.py"])
+    for page in pages[:2]:
+        text = seen(client, page).text
+        assert "zoe" in text and "ada" not in text, page
+    assert "moved.py" in seen(client, "/evaluations?author=zoe").text and "moved.py" in seen(client, "/author?name=zoe").text
+    assert client.get("/author?name=ada").status_code == 404
 
 
 MISSING = {
