@@ -56,6 +56,7 @@ def test_copies_of_a_source_count_once_for_their_new_author_and_again_for_the_fo
     assert places(store) == [("ada", "b.py")], "the latest copy counts"
     set_author(store, "bob", None, ["b.py"])
     assert places(store) == [("ada", "a.py"), ("bob", "b.py")]
+    assert {row.speedup for row in leaderboard(store)} == {3.0} and check(store) == []
     set_author(store, "bob", None, ["a.py"])
     assert places(store) == [("bob", "b.py")] and known_names(store, "author") == {"bob"}
     assert check(store, deep=True) == [] and [store.get(each).result.author for each in (first, second)] == ["bob"] * 2  # type: ignore[union-attr]
