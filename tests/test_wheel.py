@@ -16,7 +16,7 @@ import pytest
 from tests.clones import copy_project, make_environment
 from tests.command_line import PROBLEM, RUN_S, open_to_compilers
 
-pytestmark = pytest.mark.slow(90)
+pytestmark = pytest.mark.slow(30)
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 PACKAGES = ("assay", "command", "configuration", "db", "evaluator", "reference", "web")

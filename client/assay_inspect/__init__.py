@@ -27,8 +27,11 @@ __all__ = ["geometric_mean", "kernels", "verdict"]
 FAST = (1, 2)
 """Values of p for fast_p: the share of samples that are right, and more than p times as fast as the reference."""
 
+INSTALLED = Path(__file__).parents[1].name in ("site-packages", "dist-packages")
 
-@task
+
+# Inspect puts the package before a task's name, but in an editable install only if the distribution has the package's name.
+@task(name="kernels" if INSTALLED else "assay_inspect/kernels")
 def kernels(problems: str = "reference", case: str | None = None, dtype: str | None = None, solver: Solver | None = None) -> Task:
     """Answer problems with kernels.
 

@@ -16,6 +16,7 @@ from assay_client.harbor.__main__ import main
 from assay_client.loop_client import loop_client
 
 from tests.client.model import BORROWED, NOTHING, RIGHT, WRONG, Model, says
+from tests.clones import copy_project, make_environment
 from tests.command_line import PROBLEM, PROJECT, submission
 from tests.web.service.in_process import InProcess
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import verifiers.v1 as vf
 
 # Both packages take seconds to import, which the tests of other files need not wait for.
-pytestmark = [pytest.mark.slow(30), pytest.mark.usefixtures("environment")]
+pytestmark = [pytest.mark.slow(60), pytest.mark.usefixtures("environment")]
 
 
 @pytest.fixture
@@ -148,6 +149,41 @@ def test_inspect_scores_answers_by_the_service(problems: Path, monkeypatch: pyte
     right = [SampleScore(score=Score(value=value)) for value in (0.0, 0.5, 8.0)]
     assert compute(right) == pytest.approx(2.0), "the mean speedup is that of right answers"
     assert math.isnan(compute(right[:1]))
+
+
+SOLVER = """\
+from inspect_ai.model import ModelOutput
+from inspect_ai.solver import solver
+
+@solver
+def scripted():
+    async def solve(state, generate):
+        state.output = ModelOutput.from_content("scripted", {answer!r})
+        return state
+    return solve
+"""
+
+
+@pytest.mark.parametrize("how", [("--editable",), ()])
+def test_inspects_own_command_finds_the_task_however_it_is_installed(how: tuple[str, ...], problems: Path, tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    make_environment(tmp_path / "environment")
+    python = tmp_path / "environment" / "bin" / "python"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*words: str | Path) -> None:
+        ended = subprocess.run([str(word) for word in words], cwd=tmp_path, env=variables, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+    run(*(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-build-isolation", "--no-index", *how, project))
+    inspect = (python, "-m", "inspect_ai", "eval", "assay_inspect/kernels", "--log-format", "json", "--log-dir", tmp_path / "logs")
+    (tmp_path / "solver.py").write_text(SOLVER.format(answer=WRONG), encoding="utf-8")
+    run(*inspect, "-T", f"problems={problems / 'double.py'}", "--solver", "solver.py", "--model", "none/none", "--display", "none")
+    (path,) = (tmp_path / "logs").glob("*.json")
+    log = json.loads(path.read_text(encoding="utf-8"))
+    assert (log["status"], log["eval"]["task"]) == ("success", "assay_inspect/kernels")
+    (sample,) = log["samples"]
+    assert sample["scores"]["verdict"]["metadata"]["category"] == "wrong_values"
 
 
 @pytest.fixture
