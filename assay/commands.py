@@ -5,6 +5,11 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from db.store import Store
 
 Run = Callable[[Sequence[str]], int]
 """Takes the arguments after the command, and returns the exit code."""
@@ -132,18 +137,28 @@ def _completion_parser() -> argparse.ArgumentParser:
     return parser()
 
 
+def _write_site(store: "Store", folder: Path) -> int:
+    try:
+        from web.static_site import write
+    except ImportError as error:
+        from db.error import StoreError
+
+        raise StoreError(f"The pages need {error.name}: pip install -c constraints.txt -e '.[web]'.") from error
+    return write(store, folder)
+
+
 def _of_database(name: str, summary: str) -> Command:
     """A command of `python -m db`."""
 
     def run(words: Sequence[str]) -> int:
         from db.__main__ import main
 
-        return main([name, *words], "assay")
+        return main([name, *words], "assay", _write_site)
 
     def parser() -> argparse.ArgumentParser:
         from db.__main__ import parsers
 
-        return parsers("assay")[1][name]
+        return parsers("assay", _write_site)[1][name]
 
     return Command(name, summary, run, parser, shares=False)
 
@@ -162,7 +177,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("failures", "how many evaluations failed, by cause"),
         _of_database("compare", "two authors, problem by problem"),
         _of_database("history", "all evaluations of one submission"),
-        _of_database("export", "write evaluations, or the leaderboards as a page"),
+        _of_database("export", "write evaluations, or all pages as a site"),
         _of_database("import", "store what `assay export --format json` wrote"),
         _of_database("author", "give stored submissions another author"),
         _of_database("check", "look for damage in the database"),

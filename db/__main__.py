@@ -14,6 +14,7 @@ from db.list_options import LAST, ORDERS, add_choice, add_filters, add_list_opti
 from db.queries.filters import ANSWER_HELP, ANSWERS, HELP
 
 if TYPE_CHECKING:
+    from db.keeping import SiteWriter
     from db.store import Store
 
 EXIT_USAGE = 2
@@ -21,9 +22,12 @@ EXIT_INTERRUPTED = 130
 PROGRAM = "python -m db"
 
 
-def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 if `check` finds a fault; 2 if something is missing or can't be done; 130 for Ctrl-C."""
-    whole, commands = parsers(program)
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, write_site: "SiteWriter | None" = None) -> int:
+    """Returns the exit code: 0; 1 if `check` finds a fault; 2 if something is missing or can't be done; 130 for Ctrl-C.
+
+    write_site: writes all pages into a folder, for `export --site`; without it there is no such option, as the database has no pages.
+    """
+    whole, commands = parsers(program, write_site)
     use_file(whole, arguments)
     options, unknown = whole.parse_known_args(arguments)
     if unknown:
@@ -185,7 +189,9 @@ def _as_words(options: argparse.Namespace) -> str:
     return shlex.join(word for pair in words for word in pair)
 
 
-def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+def parsers(
+    program: str = PROGRAM, write_site: "SiteWriter | None" = None
+) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The whole command line, and each command's part of it by the command's name."""
     parser = argparse.ArgumentParser(prog=program, description="Queries and maintains a database of evaluations.")
     url_help = "database (default: %(default)s)"
@@ -225,9 +231,13 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     add_filters(comparison, without="author")
     past = command("history", _history, "all evaluations of one submission")
     past.add_argument("submission", metavar="SUBMISSION", help="its name on the leaderboard")
-    export = command("export", _keeping("write_all"), "write evaluations, or the leaderboards as a page")
+    export = command("export", _keeping("write_all"), "write evaluations, or all pages as a site")
     add_choice(export)
-    export.add_argument("--format", choices=("csv", "json", "parquet", "html", "kernelbench"), required=True, help="output format")
+    export.set_defaults(write_site=write_site)
+    what = export.add_mutually_exclusive_group()
+    what.add_argument("--format", choices=("csv", "json", "parquet", "kernelbench"), help="output format")
+    if write_site is not None:
+        what.add_argument("--site", type=Path, metavar="DIR", help="write all pages as files")
     export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of records")
     export.add_argument("--output", type=Path, metavar="FILE", help="output file (default: standard output)")
     export.add_argument("--level", type=int, metavar="N", help="kernelbench: level (default: the only one)")

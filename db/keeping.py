@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from db import authorship, exchange, upkeep
@@ -11,7 +12,6 @@ from db.foreign import import_kernelbench
 from db.kernelbench_results import export_kernelbench
 from db.list_options import choice_of
 from db.output import report
-from db.output.page import page
 from db.queries.evaluations import chosen
 from evaluator.results.display.pace import Tell
 from evaluator.results.display.progress import long_work
@@ -23,17 +23,23 @@ if TYPE_CHECKING:
 EXIT_FAULT = 1
 """Exit code of `check` when it finds a fault."""
 Answer = tuple[str, int]
+SiteWriter = Callable[["Store", Path], int]
+"""Writes all pages into a folder. Returns the number of files."""
 
 
 def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     """`export`."""
+    where = chosen(store, choice_of(store, options))
+    if getattr(options, "site", None) is not None:
+        if where or options.output is not None or options.level is not None:
+            raise StoreError("--site writes all pages: filters, --output and --level are for --format.")
+        return _write_site(store, options)
+    if options.format is None:
+        raise StoreError("Nothing to export is named: give --format FORMAT" + (", or --site DIR." if options.write_site else "."))
     if options.output is None and options.json:
         raise StoreError("With --json, also give --output FILE: --json prints what was written.")
     if options.format != "kernelbench" and options.level is not None:
         raise StoreError("--level is for --format kernelbench.")
-    where = chosen(store, choice_of(store, options))
-    if options.format == "html" and where:
-        raise StoreError("The page has all leaderboards; filters are for the other formats.")
     with long_work("Writing", store.count(where), beside_output=options.output is None) as work:
         if options.output is None:
             _, left_out = _write(store, options, sys.stdout.buffer, work.advance, where)
@@ -55,13 +61,17 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
     return report.dump(told) if options.json else f"{count} evaluations written to {options.output}{more}\n", 0
 
 
+def _write_site(store: "Store", options: argparse.Namespace) -> Answer:
+    files, start = options.write_site(store, options.site), options.site / "index.html"
+    if options.json:
+        return report.dump({"start": str(start), "files": files}), 0
+    return plain_line(f"{files} files written; open {start}") + "\n", 0
+
+
 def _write(store: "Store", options: argparse.Namespace, file: IO[bytes], tell: Tell, where: Sequence[Any]) -> tuple[int, int]:
     """Write evaluations; returns the numbers of those written and left out."""
     if options.format == "kernelbench":
         return export_kernelbench(store, file, options.level, tell, where)
-    if options.format == "html":
-        file.write(page(store).encode())
-        return store.count(), 0
     writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet}
     return writers[options.format](store, file, tell, where), 0
 

@@ -90,7 +90,7 @@ def test_every_command_works(tmp_path: Path) -> None:
         ".venv/bin/assay leaderboard --overall --db mine.db",
     ):
         assert "my-model" in said[leaderboard]
-    assert "25_Swish" in (tmp_path / "leaderboard.html").read_text(encoding="utf-8")
+    assert "25_Swish" in (tmp_path / "site/leaderboard.html").read_text(encoding="utf-8")
 
 
 def test_commands_that_are_not_run_exist() -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
@@ -57,7 +58,7 @@ HEADERS = {
 }
 
 
-def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | None = None) -> FastAPI:
+def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | None = None, made_at: datetime | None = None) -> FastAPI:
     """The pages of one database.
 
     token: requests with it may store results (`web.pages.imports`); the store has to be open for writing then. Without a token nothing can
@@ -65,6 +66,8 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
 
     hosts: host names that requests may use. Others are refused, so that no website can point its own name at this machine and read the
     pages. None allows all.
+
+    made_at: when the pages are written as files; None if they are served.
     """
 
     @asynccontextmanager
@@ -76,7 +79,7 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
         app.state.site.close()
 
     app = FastAPI(title="Assay", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.site = Site(store)
+    app.state.site = Site(store, made_at)
     app.state.streams = 0
     app.state.closing = False
     for part in PARTS:

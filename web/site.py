@@ -5,6 +5,7 @@ that a page shows.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
@@ -48,7 +49,7 @@ from web.diff import Differ
 from web.glossary import TERMS, anchor
 from web.highlight import Highlighter
 from web.matrix import pace, scale, stretch
-from web.tables import csv_lines
+from web.tables import PAGE_ROWS, csv_lines
 
 FOLDER = Path(__file__).parent
 MOST_CHARS = 160
@@ -57,15 +58,21 @@ JSON, CSV = "application/json", "text/csv; charset=utf-8"
 
 
 class Site:
-    """One database and its cache in memory."""
+    """One database and its cache in memory.
 
-    def __init__(self, store: Store) -> None:
+    made_at: when its pages are written as files (`web.static_site`); None if a server shows them. Templates have it too.
+    """
+
+    def __init__(self, store: Store, made_at: datetime | None = None) -> None:
         self.store = store
+        self.is_served = made_at is None
+        self.page_rows = PAGE_ROWS if self.is_served else sys.maxsize
         self.memory = Memory(store)
         self.timeline = Timeline(store)
         self.highlighter = Highlighter()
         self.differ = Differ()
         self.templates = _environment()
+        self.templates.globals["made_at"] = made_at
 
     def close(self) -> None:
         self.highlighter.close()

@@ -77,6 +77,6 @@ def test_without_the_extra_it_says_what_to_install(url: str, store: Store) -> No
 
 
 def test_nothing_but_the_page_imports_it() -> None:
-    listed = "import sys, pipeline, db.__main__, db.store, db.output.page, db.output.report, evaluator.engine.local; print(*sys.modules)"
+    listed = "import sys, pipeline, db.__main__, db.store, db.keeping, db.output.report, evaluator.engine.local; print(*sys.modules)"
     names = subprocess.run([sys.executable, "-c", listed], cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
     assert not {"web", "fastapi", "starlette", "uvicorn", "matplotlib"} & set(names)

@@ -133,5 +133,5 @@ def submission_page(
         if not foreign:
             raise NotFoundError(f"There is no submission {name!r} in this database.") from error
         rows = ()
-    shown = table(HISTORY_COLUMNS, rows, sort, order, number)
+    shown = table(HISTORY_COLUMNS, rows, sort, order, number, site.page_rows)
     return SubmissionPage(value=[*rows, *foreign], sheet=shown.every, name=name, rows=rows, table=shown, foreign=foreign)

@@ -113,10 +113,10 @@ def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, o
         found.update(generality(site.store, [row.evaluation_id for row in shown]))
 
     kept = "problem" if len({row.problem for row in known}) > 1 else "rank"
-    if sort or len({_setting(row) for row in known}) < 2:
-        return table(columns, known, sort, order, number, prepare=prepare, order_of_rows=kept)
+    if sort or not site.is_served or len({_setting(row) for row in known}) < 2:
+        return table(columns, known, sort, order, number, site.page_rows, prepare, order_of_rows=kept)
     columns = tuple(column for column in columns if column.key not in ("case", "device", "precision", "protocol"))
-    return table(columns, sorted(known, key=_setting), None, None, number, prepare=prepare, order_of_rows=kept, group=_setting)
+    return table(columns, sorted(known, key=_setting), None, None, number, site.page_rows, prepare, order_of_rows=kept, group=_setting)
 
 
 def _setting(row: LeaderboardRow) -> str:

@@ -13,7 +13,7 @@ from evaluator.results.category import CATEGORIES, Status
 from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
 from web.forms import Field, choice_field, fields_of, text_field, unknown_name, unknown_run
 from web.site import PageContent, Site, SiteOf, page
-from web.tables import PAGE_ROWS, Column, Table, is_descending, ordered_table
+from web.tables import Column, Table, is_descending, ordered_table
 
 router = APIRouter()
 _BATCH = 5000
@@ -81,12 +81,12 @@ def evaluations_page(
 
 def listed(site: Site, choice: Choice, sort: str | None, order: str | None, number: int) -> Table[EvaluationSummary]:
     """Page `number` of the evaluations that match, or the last page if there are fewer. Default order: newest first."""
-    descending = is_descending(COLUMNS, sort, order) if sort else True
-    total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
+    descending, size = is_descending(COLUMNS, sort, order) if sort else True, site.page_rows
+    total, ids = site.timeline.page(choice, size, (number - 1) * size, sort, descending=descending)
     if total and not ids:
-        number = -(-total // PAGE_ROWS)
-        total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
-    return ordered_table(_columns(choice, total), in_order(site.store, ids), sort, order, number, total)
+        number = -(-total // size)
+        total, ids = site.timeline.page(choice, size, (number - 1) * size, sort, descending=descending)
+    return ordered_table(_columns(choice, total), in_order(site.store, ids), sort, order, number, total, size)
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:

@@ -106,7 +106,7 @@ COLUMNS: tuple[Column[ListedProblem], ...] = (
 @page(router, "/problems", "problems.html")
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
     found = listed(site)
-    shown = table(COLUMNS, found, sort, order, number)
+    shown = table(COLUMNS, found, sort, order, number, site.page_rows)
     return ProblemsPage(found, shown, sheet=shown.every)
 
 
