@@ -23,6 +23,10 @@ for (const link of document.querySelectorAll("a.sort")) {
   const rows = [...body.rows].map((row) => [shown(row, head.cellIndex), row]);
   rows.sort(([a], [b]) => (a === "") - (b === "") || (down ? -1 : 1) * compare(a, b, numeric));
   body.append(...rows.map(([, row]) => row));
+  for (const other of head.parentElement.querySelectorAll("[aria-sort]")) {
+    other.setAttribute("aria-sort", "none");
+    other.querySelector("a.sort > span")?.remove();
+  }
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
   own.set("order", down ? "asc" : "desc");
   link.search = own;
