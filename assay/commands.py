@@ -187,6 +187,8 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("serve", "show the results in a browser", _serve, _serve_parser),
         Command("service", "judge over HTTP, and manage its tokens", _service, _service_parser),
         _of_client("submit", "submit files to a service, and show the verdicts"),
+        _of_client("wait", "wait for evaluations at a service"),
+        _of_client("cancel", "cancel evaluations at a service"),
         _of_client("submitted", "your own evaluations at a service, newest first"),
         _of_client("repair", "have a model repair its responses from the feedback"),
         Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),

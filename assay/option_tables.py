@@ -1,6 +1,6 @@
 """The options of all commands as Markdown tables, as docs/command-line.md shows them: `python -m assay.option_tables`.
 
-Without the client (extra `client`), `submit`, `submitted` and `repair` have no options to show.
+Without the client (extra `client`), its commands have no options to show.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The command line: submit files to a judging service, follow them, and list your own evaluations."""
+"""The command line: submit files to a judging service, follow or cancel them, and list your own evaluations."""
 
 import argparse
 import difflib
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from assay_client.client import Client
-from assay_client.errors import AssayError, ConflictError, InvalidRequestError, ServiceError
+from assay_client.errors import AssayError, ConflictError, InvalidRequestError, NotFoundError, ServiceError
 from assay_client.flows import Settings
 from assay_client.models import Evaluation, Options, Submission
 from assay_client.repair.command import add_repair, repair
@@ -112,6 +112,29 @@ def add_submitted(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
 
 
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Wait for evaluations, and show the verdicts."""
+    _add_ids(parser)
+
+
+def add_cancel(parser: argparse.ArgumentParser) -> None:
+    """Cancel evaluations."""
+    _add_ids(parser)
+
+
+def _add_ids(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="+", type=_public_id, metavar="ID", help="ids from `submit --no-wait`")
+    add_service(parser)
+    _add_json(parser)
+
+
+def _public_id(text: str) -> str:
+    """An evaluation's id, which becomes part of an address. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isalnum()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no evaluation's id; `submitted` lists yours")
+    return text
+
+
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON record per evaluation")
 
@@ -136,6 +159,11 @@ def submit(client: Client, options: argparse.Namespace) -> int:
     if options.no_wait:
         say("\n".join(plain(each.id) for each in taken))
         return EXIT_JUDGED if len(taken) == len(submissions) else EXIT_FAILED
+    return EXIT_JUDGED if _follow(client, taken, options.json, bool(options.profile)) == len(submissions) else EXIT_FAILED
+
+
+def _follow(client: Client, taken: Sequence[Evaluation], as_json: bool, profiled: bool = False) -> int:
+    """Wait for evaluations, and show each. Returns the number of verdicts. Raises ServiceError."""
     line = _StatusLine()
     judged = 0
     for number, first in enumerate(taken, 1):
@@ -146,9 +174,32 @@ def submit(client: Client, options: argparse.Namespace) -> int:
                 evaluation = client.get(evaluation.id, LOOK_S)
         finally:
             line.clear()
-        say(_record(evaluation) if options.json else _verdict(evaluation, bool(options.profile)))
+        say(_record(evaluation) if as_json else _verdict(evaluation, profiled))
         judged += evaluation.judged
-    return EXIT_JUDGED if judged == len(submissions) else EXIT_FAILED
+    return judged
+
+
+def wait(client: Client, options: argparse.Namespace) -> int:
+    """Wait for evaluations, and show each. Raises ServiceError."""
+    return EXIT_JUDGED if _follow(client, _each(options.ids, client.get), options.json) == len(options.ids) else EXIT_FAILED
+
+
+def cancel(client: Client, options: argparse.Namespace) -> int:
+    """Cancel evaluations, and show each. Raises ServiceError."""
+    cancelled = _each(options.ids, client.cancel)
+    say("\n".join(map(_record if options.json else _row, cancelled)))
+    return EXIT_JUDGED if len(cancelled) == len(options.ids) else EXIT_FAILED
+
+
+def _each(ids: Sequence[str], call: Callable[[str], Evaluation]) -> list[Evaluation]:
+    """Call for each id. Unknown evaluations, and those that are done before they are cancelled, are reported and left out."""
+    found = []
+    for public_id in ids:
+        try:
+            found.append(call(public_id))
+        except (NotFoundError, ConflictError) as error:
+            complain(public_id, error.message)
+    return found
 
 
 def submitted(client: Client, options: argparse.Namespace) -> int:
@@ -233,4 +284,10 @@ def _record(evaluation: Evaluation) -> str:
     return json.dumps(told | {"result": None if evaluation.result is None else dict(evaluation.result.record)})
 
 
-COMMANDS = (("submit", add_submit, submit), ("submitted", add_submitted, submitted), ("repair", add_repair, repair))
+COMMANDS = (
+    ("submit", add_submit, submit),
+    ("wait", add_wait, wait),
+    ("cancel", add_cancel, cancel),
+    ("submitted", add_submitted, submitted),
+    ("repair", add_repair, repair),
+)

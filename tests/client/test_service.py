@@ -228,6 +228,39 @@ def test_files_are_handed_in_followed_and_listed(folder: Path, capsys: pytest.Ca
     assert ids[0] == ids[1] != ids[2] and len(ids[2]) == 32, "what has a verdict is judged again when that is asked for"
 
 
+def test_evaluations_are_waited_for_and_cancelled_by_id(
+    held: InProcess, client: Client, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = client.evaluate([Submission(response=WRONG, problem="double")])[0]
+    waiting = client.submit(Submission(response=HELD, problem="double", name="double/held.md"))
+    unknown = "0" * 32
+    assert main(["cancel", waiting.id, judged.id, unknown]) == 1
+    told = capsys.readouterr()
+    assert told.out.count("\n") == 1 and waiting.id in told.out and "cancelled" in told.out
+    assert f"{judged.id}: " in told.err and f"{unknown}: " in told.err and client.get(waiting.id).state == "cancelled"
+    assert main(["cancel", waiting.id, "--json"]) == 0, "it stays cancelled"
+    assert json.loads(capsys.readouterr().out)["state"] == "cancelled"
+    assert main(["wait", judged.id, judged.id]) == 0
+    assert capsys.readouterr().out.count("incorrect/wrong_values") == 2
+    assert main(["wait", unknown, judged.id, "--json"]) == 1
+    told = capsys.readouterr()
+    assert f"{unknown}: " in told.err and json.loads(told.out)["result"]["category"] == "wrong_values"
+    assert main(["wait", waiting.id]) == 1 and "cancelled" in capsys.readouterr().out, "there is no verdict"
+    for words in (["wait"], ["cancel", "../drain"], ["wait", f"{judged.id}/events"], ["cancel", ""]):
+        with pytest.raises(SystemExit, match="2"):
+            main(words)
+    assert "is no evaluation's id; `submitted` lists yours" in capsys.readouterr().err
+
+
+def test_waiting_shows_the_stage_and_ends_with_the_verdict(held: InProcess, client: Client, folder: Path) -> None:
+    waiting = client.submit(Submission(response=HELD, problem="double", name="double/slow.md"))
+    with process("wait", waiting.id) as running:
+        assert "1 of 1  double/slow.md" in running.stderr.readline()
+        held.go.set()
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0 and waiting.id in out and "incorrect/wrong_values" in out
+
+
 def test_a_profile_that_can_not_be_made_is_told_beside_the_verdict(
     service: InProcess, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
