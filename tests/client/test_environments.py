@@ -171,7 +171,7 @@ def test_inspects_own_command_finds_the_task_however_it_is_installed(how: tuple[
     python = tmp_path / "environment" / "bin" / "python"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
-    def run(*words: str | Path) -> None:
+    def run(*words: object) -> None:
         ended = subprocess.run([str(word) for word in words], cwd=tmp_path, env=variables, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
