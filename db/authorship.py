@@ -63,6 +63,8 @@ def set_author(store: Store, author: str, run: str | None, paths: Sequence[str])
     number = None if run is None else run_number(store, run)
     with store.change() as connection:
         chosen = _of_paths(store, connection, paths) if number is None else _of_run(connection, number)
+        if not chosen:
+            raise StoreError(f"Run {number} has no submissions. `assay runs` lists all runs.")
         (author_id,) = Dimensions().authors(connection, [author])
         others = [item for item in chosen if item.author_id != author_id]
         evaluations = _move(connection, others, author, author_id)
@@ -87,10 +89,11 @@ def _of_paths(store: Store, connection: Connection, paths: Sequence[str]) -> lis
 def _of_path(store: Store, connection: Connection, path: str) -> list[Any]:
     """The submissions of that name, or those in this bundle or folder. Raises StoreError if there is none."""
     names = {storable_text(path).rstrip("/"), submission_name(Path(os.path.abspath(path)))}  # noqa: PTH100 (resolve() follows links)
-    if found := _rows(connection, _S.c.name.in_(names)):
-        return found
     begins = [name + (":" if name.lower().endswith(".jsonl") else "/") for name in names]
-    if found := _rows(connection, or_(*(func.substr(_S.c.name, 1, len(begin), type_=AnyText) == begin for begin in begins))):
+    within = [func.substr(_S.c.name, 1, len(begin), type_=AnyText) == begin for begin in begins]
+    if "." in names:  # names below the working folder are relative
+        within.append(func.substr(_S.c.name, 1, 1, type_=AnyText) != "/")
+    if found := _rows(connection, or_(_S.c.name.in_(names), *within)):
         return found
     known = connection.execute(select(_S.c.name).distinct().limit(_MOST_NAMES)).scalars()
     raise StoreError(f"{store.name}: {unknown('submission', path, known)}; `assay list` lists them")

@@ -7,6 +7,7 @@ server (`SERVED_ONLY`, JSON, CSV) becomes plain text. Tables have all their rows
 import asyncio
 import posixpath
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
@@ -30,6 +31,8 @@ SORTING = frozenset({"sort", "order"})
 """Parameters that `sort.js` reads: they choose no other file."""
 LIST = ".assay-site"
 """A file with the names of all others, by which an earlier export is known."""
+UNFINISHED = ".unfinished-"
+"""Begin of the name of an export's own folder while it writes. An export that was killed leaves it behind."""
 MAX_STEM = 150
 """Characters of a file's name, which file systems limit to 255."""
 _LINKS = frozenset({"href", "src", "srcset"})
@@ -44,21 +47,35 @@ def write(store: Store, folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _require_own(folder)
-        with TemporaryDirectory(prefix=".unfinished-", dir=folder) as scratch, long_work("Writing") as work:
+        for path in folder.glob(f"{UNFINISHED}*"):
+            shutil.rmtree(path)
+        with TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch, long_work("Writing") as work:
             new, old = Path(scratch, "new"), Path(scratch, "old")
             new.mkdir()
             old.mkdir()
             names = asyncio.run(_write_files(store, new, work))
             (new / LIST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
             with uninterrupted():
-                for path in folder.iterdir():
-                    if path != Path(scratch):
-                        path.rename(old / path.name)
-                for path in new.iterdir():
-                    path.rename(folder / path.name)
+                _require_own(folder)
+                _exchange(folder, new, old)
     except OSError as error:
         raise StoreError(f"{folder} can't be the site's folder: {error.strerror}.") from error
     return len(names)
+
+
+def _exchange(folder: Path, new: Path, old: Path) -> None:
+    """Move the folder's files to `old`, and those of `new` to the folder: all of them or, with OSError, none."""
+    moves = [(path, old / path.name) for path in folder.iterdir() if not path.name.startswith(UNFINISHED)]
+    moves += [(path, folder / path.name) for path in new.iterdir()]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in moves:
+            source.rename(target)
+            done.append((source, target))
+    except OSError:
+        for source, target in reversed(done):
+            target.rename(source)
+        raise
 
 
 def _require_own(folder: Path) -> None:
@@ -68,7 +85,7 @@ def _require_own(folder: Path) -> None:
         known |= set((folder / LIST).read_text(encoding="utf-8", errors="replace").splitlines())
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
-        if name not in known and (path.is_symlink() or not path.is_dir()):
+        if name not in known and not name.startswith(UNFINISHED) and (path.is_symlink() or not path.is_dir()):
             raise StoreError(f"{folder} has {name}, which no export wrote. Name a new or empty folder, or only an earlier export.")
 
 
@@ -162,6 +179,9 @@ class _Relinked(HTMLParser):
         changed = [(name, self._change(value) if name in _LINKS and value else value or "") for name, value in attrs]
         kept = "".join(f' {name}="{escape(value)}"' for name, value in changed if value is not None)
         self.parts.append(f"<{tag}{kept}>")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         self.parts.append(f"</{tag}>")

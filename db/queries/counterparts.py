@@ -21,9 +21,9 @@ def best_other(store: Store, item: TimedEvaluation) -> int | None:
         boards = newest_boards(connection, Filters(problem=item.problem, protocol=item.protocol))
         ranking = places(connection, boards)
     for found in (ranking.get(own or 0, ()), [place for each in ranking.values() for place in each]):
-        others = [place for place in found if place.evaluation_id != item.evaluation_id]
+        others = [place for place in found if item.evaluation_id not in (place.evaluation_id, place.result_id)]
         if others:
-            return max(others, key=lambda place: place.speedup).evaluation_id
+            return max(others, key=lambda place: place.speedup).result_id
     return None
 
 

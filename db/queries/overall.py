@@ -36,6 +36,7 @@ class TaskResult:
     category: str | None = None
     """`ok`, or `reduced_precision` if that is ranked too."""
     evaluation_id: int | None = None
+    """The evaluation with this speedup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +195,4 @@ def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: 
 
 def _result(record: _Record, task: KnownBoard) -> TaskResult:
     known, best = (task.problem, task.precision, record.samples[task.id]), record.best.get(task.id)
-    return TaskResult(*known, best.speedup, best.rank, best.category, best.evaluation_id) if best else TaskResult(*known)
+    return TaskResult(*known, best.speedup, best.rank, best.category, best.result_id) if best else TaskResult(*known)

@@ -139,7 +139,7 @@ def with_results(items: Iterable[tuple[int, _Item]]) -> list[_Item]:
         if item[2] > known[2]:
             latest[item[0], source] = item
     results = ((item, latest[item[0], source]) for source, item in given)
-    return [(*item[:3], *result[3:6], item[6], result[2]) for item, result in results]
+    return [(*item[:3], *result[3:7], result[2]) for item, result in results]
 
 
 def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int | None) -> Iterator[_Item]:

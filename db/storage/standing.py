@@ -58,7 +58,7 @@ def reassign(connection: Connection, moved: Sequence[Any], author_id: int) -> No
                     groups.add((item.source_id, item.board_id, author))
     count(connection, tallies)
     stand(connection, _rank(connection, groups))
-    mark_copies(connection, {item.source_id for item in moved})
+    mark_copies(connection, {source_id for source_id, _, _ in groups})
 
 
 def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> None:

@@ -89,11 +89,12 @@ def test_a_path_is_a_name_a_bundle_or_a_folder(store: Store, tmp_path: Path, mon
     assert taken("./in") == {"in/a.py", "in/b/c.py"}
     assert taken(str(tmp_path / "in/b/../b")) == {"in/b/c.py"}
     assert taken("in%") == {"in%/a.py"}
-    assert taken("b.jsonl") == {"b.jsonl"}, "a rejected bundle has the name alone"
-    set_author(store, "none", None, ["b.jsonl"])
+    assert taken("b.jsonl") == {"b.jsonl", "b.jsonl:1", "b.jsonl:12"}, "a rejected bundle has the name alone"
     assert taken("b.jsonl:1") == {"b.jsonl:1"}
     assert taken("service/eve") == {"service/eve/é\0.py"}
     assert set_author(store, " zoe ", None, ["x.md", "x.md", "in"]).submissions == 4, "all blocks; each submission once"
+    save(store, "/elsewhere/a.py", None)
+    assert taken(".") == {*names, "x.md"}, "those with a relative name"
     assert check(store, deep=True) == []
 
 

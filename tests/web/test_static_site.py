@@ -17,6 +17,7 @@ from assay.__main__ import main
 from db.error import StoreError
 from db.store import Entry, Store
 from evaluator.results.category import Category
+from evaluator.results.result import now
 from tests.command_line import PROJECT
 from tests.db.samples import result
 from tests.web.conftest import PROBLEM_SOURCE, put
@@ -29,7 +30,7 @@ from web.static_site import LIST, write
 
 pytestmark = pytest.mark.slow(60)
 
-LEFT_OUT = re.compile(r"^/(search|live|compare|runs/compare)\b|\.(json|csv)\b")
+LEFT_OUT = re.compile(r"^/(search|live|compare|authors/compare|runs/compare)\b|\.(json|csv)\b")
 NAMES = (
     "../../x",
     "..",
@@ -104,8 +105,9 @@ def test_a_file_shows_what_the_server_shows_but_for_what_needs_one(site: Path, c
         assert not {"form", "input", "button", "select"} & page.tags, name
         assert not any(LEFT_OUT.search(link) for link in page.links), name
         assert "Written 20" in page.text and "JSON" not in page.text, name
+    ungrouped = {"/leaderboard": "?sort=problem"}
     for name, path in SORTED.items():
-        served = Seen(client.get(path).text)
+        served = Seen(client.get(path + ungrouped.get(path, "")).text)
         assert Seen((site / name).read_text(encoding="utf-8")).rows == served.rows, name
     assert LEFT_OUT.search("/search?q=x") and any(map(LEFT_OUT.search, served.links))
 
@@ -182,6 +184,45 @@ def test_a_fault_leaves_the_earlier_export(store: Store, tmp_path: Path, monkeyp
         write(store, folder)
     assert {name: (folder / name).read_bytes() for name in files(folder)} == before
     assert not [path for path in folder.iterdir() if path.name.startswith(".unfinished")]
+
+
+@pytest.mark.parametrize("moved", [0, 3, 12])
+def test_files_that_can_not_be_moved_leave_the_earlier_export(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    put(store, result())
+    folder, rename, left = tmp_path / "site", Path.rename, [moved]
+    write(store, folder)
+    before = {name: (folder / name).read_bytes() for name in files(folder)}
+
+    def failing(path: Path, target: Path) -> Path:
+        left[0] -= 1
+        if left[0] == -1:
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(StoreError, match="No space left"):
+        write(store, folder)
+    assert {name: (folder / name).read_bytes() for name in files(folder)} == before
+
+
+def test_a_file_that_is_added_meanwhile_stays(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, result())
+    folder, notes = tmp_path / "site", tmp_path / "site/notes.txt"
+    monkeypatch.setattr("web.static_site.now", lambda: (notes.write_text("mine"), now())[1])
+    with pytest.raises(StoreError, match=r"has notes\.txt, which no export wrote"):
+        write(store, folder)
+    assert notes.read_text() == "mine"
+
+
+def test_what_an_export_left_that_was_killed_is_removed(store: Store, tmp_path: Path) -> None:
+    put(store, result())
+    left = tmp_path / "site/.unfinished-1/new"
+    left.mkdir(parents=True)
+    (left / "index.html").write_text("half")
+    write(store, tmp_path / "site")
+    assert not left.parent.exists() and (tmp_path / "site/index.html").is_file()
 
 
 def test_the_command_names_the_first_page(store: Store, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
