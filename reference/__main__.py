@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from configuration.options import use_file
 if TYPE_CHECKING:
     from evaluator.machine.devices import Device
     from evaluator.problem.problem import Problem
-    from evaluator.results.display.progress import Work
     from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -35,6 +34,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
     this = parser(program)
     use_file(this, arguments, "problems")
     options = this.parse_args(arguments, argparse.Namespace(program=program, judging=judging))
+    # PyTorch's threads wait for each other awake, unless told otherwise before its import. On busy cores that takes most of the time.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
     # The heavy imports come after the options, so that --help and errors in options are shown at once.
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
@@ -165,55 +167,61 @@ def _input_bytes(problem: "Problem") -> int | None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from evaluator.judge.device.environment import apply_settings
+    from evaluator.machine.devices import choose
     from evaluator.results.display.progress import long_work
-    from reference._report import check_record, checked_line, is_admitted, report
+    from reference._report import Broken, check_record, checked_line, is_admitted, report
 
-    problems = _meant(options.names, options.reference)
-    checked = []
-    with long_work("Checking", len(problems), colours={"admitted": "green", "refused": "red"}) as work:
-        for each in _checked(options, problems, work):
+    device, _ = choose(options.device)
+    cases = list(_cases(options, device))
+    apply_settings()
+    checked: list[Checked | Broken] = []
+    with long_work("Checking", len(cases), colours={"admitted": "green", "refused": "red"}) as work:
+        for found, case in cases:
+            work.doing = f"{found.name}, case {case}" if case else found.name
+            each = found if isinstance(found, Broken) else _checked(found, case, device)
             checked.append(each)
             work.tallies["admitted" if is_admitted(each) else "refused"] += 1
             work.note(checked_line(each))
+            work.advance()
     _say(json.dumps([check_record(each) for each in checked], indent=2) if options.json else report(checked).removesuffix("\n"))
     return EXIT_ADMITTED if all(map(is_admitted, checked)) else EXIT_REFUSED
 
 
-def _checked(options: argparse.Namespace, problems: Mapping[str, Path], work: "Work") -> Iterator["Checked | Broken"]:
-    """Check each case of each problem, and yield the results. Raises UsageError."""
-    import torch
-
-    from evaluator.judge.device.environment import apply_settings
-    from evaluator.judge.problem_check.check import check_case
-    from evaluator.judge.problem_check.check_lookup import keep
-    from evaluator.machine.devices import choose
+def _cases(options: argparse.Namespace, device: "Device") -> Iterator[tuple["Problem | Broken", str]]:
+    """The problems to check, each with a case; a file that is no problem, with none. Raises UsageError."""
     from evaluator.problem.declaration import PRECISIONS
-    from reference._report import Broken, Checked
+    from reference._report import Broken
 
-    device, _ = choose(options.device)
     if options.dtype not in (None, *PRECISIONS):
         raise UsageError(f"--dtype is one of {', '.join(PRECISIONS)}, not {options.dtype!r}")
     precision = None if options.dtype is None else PRECISIONS[options.dtype]
-    apply_settings()
-    for name, path in problems.items():
-        work.doing = name
+    for name, path in _meant(options.names, options.reference).items():
         found = _problem(name, path)
         if isinstance(found, Broken):
-            yield found
-            work.advance()
+            yield found, ""
             continue
         problem = found.in_precision(precision)
-        cases = problem.case_names if options.all_cases else (options.case or problem.default_case(device.kind),)
-        for case in cases:
-            start = time.monotonic()
-            try:
-                with _alone_on(device):
-                    admission = check_case(problem.instance(case), torch.device(device.spec))
-            except (torch.OutOfMemoryError, MemoryError) as error:
-                raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
-            keep(problem, device, admission)
-            yield Checked(admission, round(time.monotonic() - start, 3))
-        work.advance()
+        for case in problem.case_names if options.all_cases else (options.case or problem.default_case(device.kind),):
+            yield problem, case
+
+
+def _checked(problem: "Problem", case: str, device: "Device") -> "Checked":
+    """Check a case, and keep the result. Raises UsageError if the device has too little memory."""
+    import torch
+
+    from evaluator.judge.problem_check.check import check_case
+    from evaluator.judge.problem_check.check_lookup import keep
+    from reference._report import Checked
+
+    start = time.monotonic()
+    try:
+        with _alone_on(device):
+            admission = check_case(problem.instance(case), torch.device(device.spec))
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
+    keep(problem, device, admission)
+    return Checked(admission, round(time.monotonic() - start, 3))
 
 
 @contextmanager

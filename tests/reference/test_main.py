@@ -1,6 +1,7 @@
 """`python -m reference`: exit codes, reports and JSON."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.problem.catalogue import discover
+from evaluator.results.display import progress
 from reference.__main__ import main
 from tests.screens import WIDTHS, assert_fits
 
@@ -71,6 +73,16 @@ def test_json_has_every_case_with_its_findings(folder: Path, capsys: pytest.Capt
     assert finding == {"check": "trivial_answer", "answer": "ones", "message": "ones passes as the output: the output is all ones"}
     assert full["duration_s"] > 0
     assert full["floor_ms"] is full["reference_ms"] is None  # on the CPU nothing is timed
+
+
+def test_progress_names_and_counts_each_case(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PIPED_EVERY_S", 0.01)
+    (folder / "constant.py").write_text(
+        DEGENERATE.replace("    return [torch.randn", "    __import__('time').sleep(0.2)\n    return [torch.randn")
+    )
+    assert main(["check", "constant", "--all-cases", "--reference", str(folder)]) == 1
+    told = {line.partition(" s: ")[2] for line in capsys.readouterr().err.splitlines()}
+    assert {"0 of 2 done; constant, case full", "1 of 2 done; refused 1; constant, case small"} <= told
 
 
 def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,6 +192,13 @@ def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, ca
 def test_it_runs_as_a_module_from_the_shell() -> None:
     done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0 and "softmax" in done.stdout
+
+
+def test_threads_that_wait_leave_the_cores_to_others(folder: Path) -> None:
+    words = [sys.executable, "-m", "assay", "problems", "check", "constant", "--reference", str(folder)]
+    variables = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    done = subprocess.run(words, cwd=ROOT, env=variables | {"OMP_DISPLAY_ENV": "verbose"}, capture_output=True, text=True, timeout=120)
+    assert "GOMP_SPINCOUNT = '0'" in done.stderr and "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr, "told before libgomp is loaded"
 
 
 def test_a_precision_is_checked_and_listed_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
