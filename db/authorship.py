@@ -89,11 +89,14 @@ def _of_paths(store: Store, connection: Connection, paths: Sequence[str]) -> lis
 def _of_path(store: Store, connection: Connection, path: str) -> list[Any]:
     """The submissions of that name, or those in this bundle or folder. Raises StoreError if there is none."""
     names = {storable_text(path).rstrip("/"), submission_name(Path(os.path.abspath(path)))}  # noqa: PTH100 (resolve() follows links)
-    begins = [name + (":" if name.lower().endswith(".jsonl") else "/") for name in names]
-    within = [func.substr(_S.c.name, 1, len(begin), type_=AnyText) == begin for begin in begins]
-    if "." in names:  # names below the working folder are relative
-        within.append(func.substr(_S.c.name, 1, 1, type_=AnyText) != "/")
-    if found := _rows(connection, or_(_S.c.name.in_(names), *within)):
+    found, is_bundle = _rows(connection, _S.c.name.in_(names)), path.lower().endswith(".jsonl")
+    if is_bundle or not found:
+        begins = [name + (":" if is_bundle else "/") for name in names]
+        within = [func.substr(_S.c.name, 1, len(begin), type_=AnyText) == begin for begin in begins]
+        if "." in names:  # names below the working folder are relative
+            within.append(func.substr(_S.c.name, 1, 1, type_=AnyText) != "/")
+        found += _rows(connection, or_(*within))
+    if found:
         return found
     known = connection.execute(select(_S.c.name).distinct().limit(_MOST_NAMES)).scalars()
     raise StoreError(f"{store.name}: {unknown('submission', path, known)}; `assay list` lists them")
