@@ -11,8 +11,9 @@ from pathlib import Path
 
 from assay_client.client import Client
 from assay_client.errors import AssayError, ConflictError, InvalidRequestError, NotFoundError, ServiceError
+from assay_client.files import find
 from assay_client.flows import Settings
-from assay_client.models import Evaluation, Options, Submission
+from assay_client.models import Evaluation, Options
 from assay_client.repair.command import add_repair, repair
 from assay_client.terminal import (
     EXIT_FAILED,
@@ -29,14 +30,11 @@ from assay_client.terminal import (
 )
 
 PROGRAM = "assay-client"
-RESPONSES, SOURCES = (".md", ".txt"), (".py",)
 LOOK_S = 2.0
 """Seconds between two requests for the stage of an evaluation."""
 WIDTH = 78
 MANY = 12
 """Maximum of problems that are listed if none has a similar name."""
-MAX_NAME = 200
-"""Maximum of characters of a name: the service's limit."""
 Answerer = Callable[[Client, argparse.Namespace], int]
 """Runs a command, and returns the exit code."""
 
@@ -81,7 +79,7 @@ def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
 def add_submit(parser: argparse.ArgumentParser) -> None:
     """Submit files, and show the verdicts."""
     add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or model responses (.md, .txt)")
+    add("paths", nargs="+", type=Path, metavar="PATH", help="Python (.py), model responses (.md, .txt), bundles (.jsonl), or folders")
     add("--problem", metavar="NAME", help="their problem (default: from comment or folder)")
     add("--case", metavar="NAME", help="shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's)")
@@ -140,7 +138,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def submit(client: Client, options: argparse.Namespace) -> int:
-    """Submit, follow, and show. If the service refuses a file, report it and go on. Raises UsageError, ServiceError."""
+    """Submit, follow, and show. If the service refuses a submission, report it and go on. Raises UsageError, ServiceError."""
     how = Options(
         case=options.case,
         dtype=options.dtype,
@@ -149,17 +147,17 @@ def submit(client: Client, options: argparse.Namespace) -> int:
         profile=options.profile,
         timeout_s=options.timeout,
     )
-    submissions = [read(path, options.problem, how) for path in options.files]
+    found = find(options.paths, options.problem, how)
     taken: list[Evaluation] = []
-    for path, each in zip(options.files, submissions, strict=True):
+    for each in found:
         try:
-            taken.append(client.submit(each))
+            taken.append(client.submit(each.submission))
         except (InvalidRequestError, ConflictError) as error:
-            complain(str(path), "\n  ".join((error.message, *error.details)))
+            complain(each.place, "\n  ".join((error.message, *error.details)))
     if options.no_wait:
         say("\n".join(plain(each.id) for each in taken))
-        return EXIT_JUDGED if len(taken) == len(submissions) else EXIT_FAILED
-    return EXIT_JUDGED if _follow(client, taken, options.json, bool(options.profile)) == len(submissions) else EXIT_FAILED
+        return EXIT_JUDGED if len(taken) == len(found) else EXIT_FAILED
+    return EXIT_JUDGED if _follow(client, taken, options.json, bool(options.profile)) == len(found) else EXIT_FAILED
 
 
 def _follow(client: Client, taken: Sequence[Evaluation], as_json: bool, profiled: bool = False) -> int:
@@ -215,26 +213,6 @@ def submitted(client: Client, options: argparse.Namespace) -> int:
     else:
         say("\n".join(map(_row, found)) if found else "There are none.")
     return EXIT_JUDGED
-
-
-def read(path: Path, problem: str | None, options: Options) -> Submission:
-    """Read a submission. Its name is that of its folder and file. Raises UsageError."""
-    if path.suffix.lower() not in (*RESPONSES, *SOURCES):
-        raise UsageError(f"{path}: is not one of {', '.join((*SOURCES, *RESPONSES))}")
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"{path}: can't be read: {error.strerror or error}") from error
-    whole = Path(os.path.abspath(path))  # noqa: PTH100 - a link is called by its own name
-    name = "/".join(part for part in (whole.parent.name, whole.name) if part)
-    is_source = path.suffix.lower() in SOURCES
-    return Submission(
-        source=text if is_source else None,
-        response=None if is_source else text,
-        problem=problem,
-        name=plain(name)[-MAX_NAME:],
-        options=options,
-    )
 
 
 class _StatusLine:

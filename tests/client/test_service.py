@@ -228,6 +228,20 @@ def test_files_are_handed_in_followed_and_listed(folder: Path, capsys: pytest.Ca
     assert ids[0] == ids[1] != ids[2] and len(ids[2]) == 32, "what has a verdict is judged again when that is asked for"
 
 
+def test_folders_and_bundles_are_split_into_their_submissions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"code": submission("x + 5"), "sample_id": 7}, {"response": NOTHING, "problem": "none"}]
+    (folder / "double" / "samples.jsonl").write_text("\n\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (folder / "double" / "README.md").write_text("no submission", encoding="utf-8")
+    assert main(["submit", ".", "--json"]) == 1
+    told = capsys.readouterr()
+    assert told.err.splitlines()[0].startswith("double/samples.jsonl:3: There is no problem 'none'")
+    records = {each["name"]: each["result"] for each in map(json.loads, told.out.splitlines())}
+    assert list(records) == ["double/answer.md", "double/samples.jsonl:1", "double/wrong.py"]
+    assert records["double/samples.jsonl:1"]["category"] == "wrong_values" and records["double/samples.jsonl:1"]["sample_id"] == 7
+    assert main(["submit", "double/samples.jsonl", "--problem", "double", "--no-wait"]) == 0, "the problem holds for all lines"
+    assert len(capsys.readouterr().out.split()) == 2
+
+
 def test_evaluations_are_waited_for_and_cancelled_by_id(
     held: InProcess, client: Client, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,7 +287,10 @@ def test_a_profile_that_can_not_be_made_is_told_beside_the_verdict(
 
 REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
     ("submit", "none.py"): (2, "none.py: can't be read"),
-    ("submit", "double"): (2, "is not one of .py, .md, .txt"),
+    ("submit", "empty"): (2, "empty: no submissions in this folder"),
+    ("submit", "empty/kernel.cu"): (2, "kernel.cu: is neither a folder nor one of .py, .md, .txt, .jsonl"),
+    ("submit", "double/wrong.py", "blank.jsonl"): (2, "blank.jsonl: the bundle is empty"),
+    ("submit", "double/wrong.py", "bad.jsonl"): (2, "bad.jsonl:3: the line has neither code nor response"),
     ("submit", "double/wrong.py", "--problem", "duoble"): (1, "nearest: double"),
     ("submit", "double/wrong.py", "--token", "assay_nonsense"): (1, "401 unauthorized"),
     ("submit", "double/wrong.py", "--timeout", "0"): (1, "timeout_s"),
@@ -289,6 +306,12 @@ REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
 
 def test_what_can_not_be_handed_in_is_told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", pytest.fail)  # all of it is told at once
+    (folder / "empty").mkdir()
+    (folder / "empty" / "kernel.cu").touch()
+    (folder / "blank.jsonl").write_text("\n", encoding="utf-8")
+    (folder / "bad.jsonl").write_text('{"code": "x = 1", "problem": "double"}\n\n{}\n', encoding="utf-8")
+    assert main(["submitted"]) == 0
+    before = capsys.readouterr().out
     for words, (code, said) in REFUSED.items():
         try:
             found = main(words)
@@ -296,6 +319,7 @@ def test_what_can_not_be_handed_in_is_told(folder: Path, capsys: pytest.CaptureF
             found = int(usage.code or 0)
         told = capsys.readouterr()
         assert (found, told.out) == (code, "") and said in told.err, (words, told.err)
+    assert main(["submitted"]) == 0 and capsys.readouterr().out == before, "nothing was submitted"
 
 
 def test_a_file_that_is_refused_keeps_no_other_from_being_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
