@@ -123,6 +123,7 @@ class Trial:
     def call(self, among: range = BYTES) -> tuple[int, tuple[Any, int]]:
         """Fill the worker's free memory with one of these bytes, and make a call. Returns the byte, and what the worker says of its
         output."""
+        self._worker.give_way()
         byte = chance.choice(among)
         poison(self._worker, self._outputs, self._deadline_s, byte)
         synchronize(self._memory.device)  # the judge's own work must not slow the call

@@ -46,9 +46,9 @@ class DeviceLock:
         self._tell, self._sharers, self._settle, self._thread = tell, sharers, settle, threading.get_ident()
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         places, shares = [f"-next-{number}" for number in range(PLACES)], [f"-share-{number}" for number in range(sharers)]
-        opened = open_all([f"assay-{name}{each}.lock" for each in ("", "-turn", "-begun", "-queue", *places, *shares)])
-        self._device, self._turn, self._begun, self._queue = opened[:4]
-        self._places, self._shares = opened[4 : 4 + PLACES], opened[4 + PLACES :]
+        opened = open_all([f"assay-{name}{each}.lock" for each in ("", "-turn", "-wanted", "-begun", "-queue", *places, *shares)])
+        self._device, self._turn, self._wanted, self._begun, self._queue = opened[:5]
+        self._places, self._shares = opened[5 : 5 + PLACES], opened[5 + PLACES :]
         self._place: int | None = None
         self._share: int | None = None
         self._has_begun = self._found_others = self._keeps_others_out = self._is_exclusive = False
@@ -84,7 +84,7 @@ class DeviceLock:
             self.acquire()
         if not self._is_exclusive:
             self.release()  # of two sharing judges, one waits for the other
-            with waiting("exclusive use of the device"), _locked(self._turn):
+            with waiting("exclusive use of the device"), _locked(self._wanted, fcntl.LOCK_SH), _locked(self._turn):
                 fcntl.flock(self._device, fcntl.LOCK_EX)
             self._is_exclusive = True
             self._tell(True)
@@ -102,6 +102,17 @@ class DeviceLock:
     def share(self) -> None:
         """Go on without exclusive use. Judges that wait for a timing go first."""
         if self._is_exclusive:
+            self.release()
+            self.acquire()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this lock shares the device, and another judge waits for a timing there."""
+        return self._share is not None and not self._keeps_others_out and not is_free(self._wanted)
+
+    def give_way(self) -> None:
+        """Let judges that wait for a timing go first, between two calls of a submission that shares the device."""
+        if self.is_wanted and threading.get_ident() == self._thread:
             self.release()
             self.acquire()
 
@@ -219,14 +230,14 @@ class DeviceLock:
         """Release all, at the end of the evaluation."""
         self.release()
         fcntl.flock(self._begun, fcntl.LOCK_UN)  # after a close alone, a child that was forked meanwhile would keep it
-        for descriptor in (self._device, self._turn, self._begun, self._queue, *self._places, *self._shares):
+        for descriptor in (self._device, self._turn, self._wanted, self._begun, self._queue, *self._places, *self._shares):
             os.close(descriptor)
 
 
 @contextlib.contextmanager
-def _locked(descriptor: int) -> Iterator[None]:
+def _locked(descriptor: int, how: int = fcntl.LOCK_EX) -> Iterator[None]:
     """Hold a file's lock, in the order of arrival."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    fcntl.flock(descriptor, how)
     try:
         yield
     finally:

@@ -181,6 +181,30 @@ def test_after_a_timing_those_that_wait_for_one_go_first() -> None:
         each.close()
 
 
+def test_between_calls_a_sharing_judge_lets_a_timing_go_first() -> None:
+    sharing, timed = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    sharing.acquire()
+    sharing.give_way()  # to nobody
+    assert sharing.held and not sharing.is_wanted
+    order: list[str] = []
+
+    def time() -> None:
+        timed.acquire()
+        timed.acquire_exclusive()
+        order.append("timed")
+        timed.release()
+
+    thread = begin(time)
+    wait_until(lambda: sharing.is_wanted)
+    assert not order
+    sharing.give_way()
+    order.append("went on")
+    thread.join()
+    assert order == ["timed", "went on"] and sharing.held and not sharing.is_wanted
+    for lock in (sharing, timed):
+        lock.close()
+
+
 def test_it_is_known_whether_another_has_shared_it() -> None:
     first, second = DeviceLock("gpu-1"), DeviceLock("gpu-1")
     first.acquire()
@@ -372,6 +396,7 @@ def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {
         "assay-GPU-1_______x_y.lock",
         "assay-GPU-1_______x_y-turn.lock",
+        "assay-GPU-1_______x_y-wanted.lock",
         "assay-GPU-1_______x_y-begun.lock",
         "assay-GPU-1_______x_y-queue.lock",
         *(f"assay-GPU-1_______x_y-next-{number}.lock" for number in range(PLACES)),
