@@ -54,7 +54,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         keep_freed_memory()
     if state.on_device:
         _settle_devices()
-    if request.pop("ablate"):
+    if leaves_out := request.pop("ablate"):
         _ablate(state)
     elif request.get("watch"):
         _watch(state)
@@ -67,7 +67,8 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None
 
-    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, partial(_compiling, state, os.getpid()))
+    compiling = partial(_compiling, state, os.getpid())
+    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, leaves_out, compiling)
     state.watches = [watch for install in _HOOKS if (watch := install(process)) is not None]
     sys.argv = [str(state.path)]
     if str(state.path.parent) not in sys.path:

@@ -27,6 +27,8 @@ class WorkerProcess:
     """Runs kernels on the CPU."""
     on_device: bool
     """Whether the submission runs on a GPU."""
+    leaves_out: bool = False
+    """Whether the submission's own kernels are left out."""
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext
     """In its context a compiler runs in this process, so that the judge lets others have the GPU."""
 
