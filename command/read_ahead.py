@@ -3,8 +3,10 @@
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+from evaluator.build.header_folders import may_include
 from evaluator.submission.model import Submission
 
 READ_AHEAD = 1000
@@ -26,6 +28,12 @@ def read_ahead(submissions: Iterator[Submission]) -> deque[Submission]:
         if len(head) == READ_AHEAD or size >= READ_AHEAD_CHARS or time.monotonic() - start >= READ_AHEAD_S:
             break
     return head
+
+
+def longest_first(submissions: Iterable[Submission], headers: Sequence[Path]) -> deque[Submission]:
+    """Those that may include the user's C++ headers first, then longer sources before shorter ones: they build for longer, and a long
+    build at the end keeps a run waiting."""
+    return deque(sorted(submissions, key=lambda each: (not may_include(each.code, headers), -len(each.code))))
 
 
 def emptied(items: deque[Submission]) -> Iterator[Submission]:

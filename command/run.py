@@ -90,9 +90,9 @@ class Session:
 
     def _judge_with(self, engine: "Engine", submissions: "Found") -> bool:
         """Judge with this engine, started when the first submission has to be judged. Return whether it was interrupted."""
-        from command.read_ahead import emptied, read_ahead
+        from command.read_ahead import emptied, longest_first, read_ahead
 
-        head = read_ahead(submissions)
+        head = longest_first(read_ahead(submissions), self.options.headers)
         # Check options first, so that their errors are raised before anything is judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
             self._maker.check(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command import read_ahead as module
-from command.read_ahead import BATCH, BATCH_CHARS, READ_AHEAD, READ_AHEAD_CHARS, batches, emptied, read_ahead
+from command.read_ahead import BATCH, BATCH_CHARS, READ_AHEAD, READ_AHEAD_CHARS, batches, emptied, longest_first, read_ahead
 from evaluator.submission.model import Submission
 
 
@@ -58,3 +58,16 @@ def test_batches_of_large_ones_are_small_and_nothing_is_drawn_before_it_is_asked
     sizes = [len(next(source)) for _ in range(4)]
     assert sizes == [1, 2, 2, 2]
     assert len(drawn) == 7
+
+
+def test_long_builds_begin_first(tmp_path: Path) -> None:
+    (tmp_path / "tiles").mkdir()
+    (tmp_path / "tiles" / "gemm.hpp").touch()
+
+    def named(name: str, code: str) -> Submission:
+        return Submission(name, Path(f"/{name}"), None, code, 1, None, None, "softmax", None)
+
+    own, other = '#include "tiles/gemm.hpp"', '#include "gone/gemm.hpp"  // and so on'
+    given = [named("short", "x"), named("long", "x" * 1000), named("own", own), named("other", other), named("same", "y")]
+    assert [each.name for each in longest_first(given, [tmp_path])] == ["own", "long", "other", "short", "same"]
+    assert [each.name for each in longest_first(given, [])] == ["long", "other", "own", "short", "same"]
