@@ -19,6 +19,8 @@ WIDE_BYTES = 8
 """Size of an element of the oracle."""
 WHOLE_FACTOR = 4.0
 """The oracle needs this many times the memory of its inputs and outputs, for intermediate results of operators and of comparing."""
+SMALL_ELEMENTS = 1 << 20
+"""So many fit in any GPU's free memory, which the driver takes a millisecond to tell. Comparisons during a timing ask it."""
 SLICE_SHARE = 16
 """The tested slices have a sixteenth of the rows."""
 
@@ -28,6 +30,8 @@ def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool
     if not outputs or not outputs[0].is_cuda:
         return False
     elements = sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs]))
+    if elements <= SMALL_ELEMENTS:
+        return False
     device = outputs[0].device
     free_bytes = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return WHOLE_FACTOR * WIDE_BYTES * elements > free_bytes
