@@ -7,9 +7,14 @@ import math
 from collections.abc import Iterable
 
 from evaluator.results.evidence.timing import TimingEvidence, WorkloadEvidence
+from evaluator.results.protocol_names import DEFAULTS
 
 UNSOLVED_SPEEDUP = 0.1
 """The speedup of an unsolved workload, if the problem lets it count."""
+BETWEEN_SHARE = {"cuda": 0.007, "cpu": 0.1}
+BETWEEN_MS = {"cuda": 0.9e-3, "cpu": 3e-3}
+"""How far evaluations of one submission, each in processes of its own, are apart: of 20, 19 speedups are within this share of their median,
+and this time divided by the geometric mean of both sides' times (docs/benchmarks.md#timing)."""
 
 
 def overall_ms(timing: TimingEvidence) -> tuple[float, float]:
@@ -21,8 +26,8 @@ def overall_ms(timing: TimingEvidence) -> tuple[float, float]:
 
 
 def overall_interval(timing: TimingEvidence, score: float) -> tuple[float, float] | None:
-    """95 % confidence interval of the score; None in older records. The workloads' errors are independent, so the squares of their
-    logarithms add up."""
+    """95 % confidence interval of the score, within and between evaluations; None in older records. The workloads' errors are independent,
+    so the squares of their logarithms add up."""
     if not timing.workloads:
         return _interval(timing, score)
     found = [(speedup, _interval(each, speedup)) for each in _timings(timing) for speedup in (each.baseline_ms / each.runtime_ms,)]
@@ -47,9 +52,11 @@ def interval_in(workload: WorkloadEvidence) -> tuple[float, float] | None:
 def _interval(timing: TimingEvidence, speedup: float) -> tuple[float, float] | None:
     if timing.interval is None:
         return None
-    scale = speedup / timing.ratio  # time charged to the submission increases its time, but not its spread
-    low, high = timing.interval
-    return min(low * scale, speedup), max(high * scale, speedup)
+    low, high = (math.log(end / timing.ratio) for end in timing.interval)  # charged time does not increase the spread
+    device_kind = "cpu" if timing.protocol == DEFAULTS["cpu"] else "cuda"
+    apart = BETWEEN_MS[device_kind] / math.sqrt(timing.runtime_ms * timing.baseline_ms)
+    between = math.hypot(BETWEEN_SHARE[device_kind], apart)
+    return speedup * math.exp(-math.hypot(min(low, 0.0), between)), speedup * math.exp(math.hypot(max(high, 0.0), between))
 
 
 def _timings(timing: TimingEvidence) -> list[TimingEvidence]:

@@ -25,7 +25,19 @@ def solved(timed: TimingEvidence) -> WorkloadEvidence:
 
 def test_one_case_is_its_own_score() -> None:
     assert overall_ms(timing(2.0, 6.0)) == (2.0, 6.0)
-    assert overall_interval(timing(2.0, 6.0, 0.1), 3.0) == pytest.approx((3 / 1.1, 3.3))
+    wide = math.exp(math.hypot(math.log(1.1), 0.007))
+    assert overall_interval(timing(2.0, 6.0, 0.1), 3.0) == pytest.approx((3 / wide, 3 * wide), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "runtime_ms", "baseline_ms", "between"),
+    [("cold", 1e-3, 4e-3, 0.45), ("cold", 9.0, 9.0, 0.007), ("cpu", 0.03, 0.03, math.hypot(0.1, 0.1)), ("cpu", 30.0, 30.0, 0.1)],
+)
+def test_a_process_of_its_own_widens_short_calls_most(protocol: str, runtime_ms: float, baseline_ms: float, between: float) -> None:
+    speedup = baseline_ms / runtime_ms
+    held = overall_interval(timing(runtime_ms, baseline_ms, protocol=protocol), speedup)
+    assert held is not None
+    assert [math.log(end / speedup) for end in held] == pytest.approx([-between, between], rel=1e-3)
 
 
 def test_the_score_is_the_geometric_mean() -> None:
@@ -45,8 +57,8 @@ def test_the_interval_of_many_workloads_is_narrower() -> None:
     held = overall_interval(timing(1.0, 2.0, workloads=(one,) * 4), 2.0)
     assert held is not None
     low, high = held
-    assert math.log(high / 2.0) == pytest.approx(math.log(1.1) / 2)
-    assert math.log(2.0 / low) == pytest.approx(math.log(1.1) / 2)
+    of_one = math.hypot(math.log(1.1), 0.007)
+    assert [math.log(high / 2.0), math.log(2.0 / low)] == pytest.approx([of_one / 2] * 2, rel=1e-4)
 
 
 def test_what_is_charged_in_a_workload_lengthens_its_time() -> None:

@@ -42,7 +42,7 @@ def test_each_submission_has_its_outcome_and_the_worst_come_first(store: Store, 
     assert (found.left.id, found.right.id, found.left.devices) == (left, right, ("NVIDIA H200",))
     faster = next(row for row in found.rows if row.outcome == "faster")
     assert faster.ratio == pytest.approx(1.1) and faster.ratio_low is not None and faster.ratio_high is not None
-    assert faster.ratio_low == pytest.approx(1.1 * 0.986, rel=1e-3) and faster.ratio_high == pytest.approx(1.1 * 1.0142, rel=1e-3)
+    assert faster.ratio_low == pytest.approx(1.1 * 0.9829, rel=1e-3) and faster.ratio_high == pytest.approx(1.1 * 1.0174, rel=1e-3)
 
 
 def test_a_rejected_submission_is_held_against_all_of_its_blocks(store: Store, url: str) -> None:
