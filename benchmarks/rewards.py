@@ -1,6 +1,6 @@
 """Measures the rewards per hour that the service gives a trainer, with real problems and submissions that all need a build.
 
-    python -m benchmarks.rewards [--device cpu|cuda] [--count N] [--group N] [--json FILE]
+    python -m benchmarks.rewards [--device cpu|cuda] [--no-timing] [--count N] [--group N] [--json FILE]
 
 Starts the service in its own folder, and submits variants of the shipped submissions as a trainer does: groups of responses to one
 problem, one `AsyncClient.score` per group, several groups at once. All submissions differ, so each is built; each is right, wrong or not
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from assay_client import AsyncClient, Reward
+from assay_client import AsyncClient, Options, Reward
 from rich.console import Console
 from rich.table import Table
 
@@ -72,13 +72,14 @@ def problem_of(variant: Variant) -> str:
     return variant.label.partition("/")[0]
 
 
-async def score(service: Process, made: Sequence[Variant], size: int, figures: Figures) -> None:
+async def score(service: Process, made: Sequence[Variant], size: int, timing: bool, figures: Figures) -> None:
     """Score all, several groups at once. Raises AssayError."""
     waiting = iter(groups(made, size))
 
     async def trainer(client: AsyncClient) -> None:
         for group in waiting:
-            rewards = await client.score([f"```python\n{each.code}\n```" for each in group], problem_of(group[0]))
+            responses = [f"```python\n{each.code}\n```" for each in group]
+            rewards = await client.score(responses, problem_of(group[0]), options=Options(timing=timing))
             note(group, rewards, figures)
 
     start = time.monotonic()
@@ -94,7 +95,7 @@ def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) 
         assert each.evaluation.result is not None
         verdict = f"{each.evaluation.result.status}/{each.evaluation.result.category}"
         figures.categories[verdict] = figures.categories.get(verdict, 0) + 1
-        if verdict not in variant.origin.expected:
+        if verdict.replace("/untimed", "/ok") not in variant.origin.expected:
             figures.unfair.append(f"{variant.label}: {verdict}, and not {' | '.join(sorted(variant.origin.expected))}")
 
 
@@ -103,7 +104,7 @@ def measure(root: Path, options: argparse.Namespace) -> Figures:
     made = variants(KINDS[options.device], options.count)
     figures = Figures(options.device, len(made), options.group)
     with Service(root, options.device) as service:
-        asyncio.run(score(service, made, options.group, figures))
+        asyncio.run(score(service, made, options.group, options.timing, figures))
     return figures
 
 
@@ -130,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rewards", description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("--device", choices=tuple(KINDS), default="cpu", help="default: %(default)s")
+    add("--timing", action=argparse.BooleanOptionalAction, default=True, help="take times (default: %(default)s)")
     add("--count", type=int, default=100, metavar="N", help="submissions (default: %(default)s)")
     add("--group", type=int, default=8, metavar="N", help="responses to one problem that are scored together (default: %(default)s)")
     add("--json", type=Path, metavar="FILE")

@@ -61,6 +61,8 @@ class Climbed:
     rung: str
     device_kind: str
     speedups: list[float] = field(default_factory=list)
+    intervals: list[tuple[float, float]] = field(default_factory=list)
+    """The speedup's interval in each evaluation."""
     times_ms: list[float] = field(default_factory=list)
     """The submission's time in each evaluation."""
     baselines_ms: list[float] = field(default_factory=list)
@@ -76,6 +78,7 @@ class Climbed:
             self.failures.append(f"{result.category}: {result.message}"[:200])
             return
         self.speedups.append(result.speedup)
+        self.intervals.append(interval)
         self.times_ms.append(result.runtime_ms)
         self.baselines_ms.append(timing.baseline_ms)
         self.late_ms.append(timing.late_ms)
@@ -88,6 +91,12 @@ class Climbed:
         middle = statistics.median(self.speedups)
         deviations = sorted(abs(speedup / middle - 1) for speedup in self.speedups)
         return deviations[math.ceil(SHARE * len(deviations)) - 1]
+
+    @property
+    def covered(self) -> int:
+        """Number of evaluations whose interval holds the median of all speedups. Of each twenty, 19 should."""
+        middle = statistics.median(self.speedups) if self.speedups else 0.0
+        return sum(low <= middle <= high for low, high in self.intervals)
 
     @property
     def time_ms(self) -> float | None:
@@ -123,7 +132,10 @@ class Climbed:
 
     def record(self) -> dict[str, Any]:
         """All data, for JSON."""
-        derived = {name: getattr(self, name) for name in ("spread", "time_ms", "shorter_ms", "truth_ms", "bias_ms", "reaches", "is_true")}
+        derived = {
+            name: getattr(self, name)
+            for name in ("spread", "covered", "time_ms", "shorter_ms", "truth_ms", "bias_ms", "reaches", "is_true")
+        }
         return asdict(self) | derived
 
 
@@ -186,7 +198,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
     """One line per rung."""
-    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "charged")
+    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "covered", "charged")
     table = Table(*columns, "truth ms", "bias", "failed")
     for one in climbed:
         mark = {True: " ✓", False: " ✗", None: ""}
@@ -197,6 +209,7 @@ def table_of(climbed: Sequence[Climbed]) -> Table:
             str(len(one.speedups)),
             _figure(statistics.median(one.speedups) if one.speedups else None),
             "" if one.spread is None else f"±{one.spread:.2%}{mark[one.reaches]}",
+            f"{one.covered}/{len(one.intervals)}",
             f"{sum(late_ms > 0 for late_ms in one.late_ms)}/{len(one.late_ms)}",
             _figure(one.truth_ms),
             bias + mark[one.is_true],
