@@ -254,6 +254,18 @@ def test_sorting_filters_and_the_search_work_without_scripts(busy: Windows) -> N
     expect(page.locator("h1")).to_contain_text("Evaluation 12")
 
 
+def test_a_chosen_filter_applies_at_once_and_keys_end_at_the_button(busy: Windows) -> None:
+    page = busy.open()
+    page.goto("/evaluations")
+    with page.expect_navigation(wait_until="load"):
+        page.locator("select[name=problem]").select_option("softmax")
+    assert set(page.locator("tbody td.k-problem").all_inner_texts()) == {"softmax"} and "problem=softmax" in page.url
+    page.locator("select[name=problem]").press("Home")
+    assert "problem=softmax" in page.url
+    follow(page.get_by_role("button", name="Show"))
+    assert "problem=softmax" not in page.url and len(set(page.locator("tbody td.k-problem").all_inner_texts())) > 1
+
+
 def test_the_keyboard_is_enough(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open()
     page.goto("/leaderboard")
