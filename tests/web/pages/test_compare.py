@@ -45,9 +45,9 @@ def compared(client: TestClient, **parameters: Any) -> Seen:
 
 def test_times_have_a_ratio_with_its_interval(client: TestClient, pair: tuple[int, int]) -> None:
     found = compared(client, left=pair[0], right=pair[1])
-    assert "The right evaluation is 1.500 times as fast as the left one (1.479 to 1.521, 95 %)" in " ".join(found.text.split())
+    assert "The right evaluation is 1.500 times as fast as the left one (1.474 to 1.526, 95 %)" in " ".join(found.text.split())
     rows = {row[0]: [cell.strip() for cell in row[1:]] for row in found.rows if row}
-    assert rows["speedup"] == ["2 (1.98 to 2.02)", "3 (2.97 to 3.03)"] and rows["author"] == ["ada", "bob"]
+    assert rows["speedup"] == ["2 (1.976 to 2.024)", "3 (2.963 to 3.037)"] and rows["author"] == ["ada", "bob"]
     assert rows["verdict"] == ["correct/ok", "correct/ok"] and "robust" not in rows
     assert f"/compare?left={pair[1]}&right={pair[0]}" in found.links
     assert "neither is clearly faster" in compared(client, left=pair[0], right=pair[0]).text
@@ -173,7 +173,7 @@ def test_who_broke_comes_first_and_what_is_unchanged_is_counted_alone(client: Te
     found = shown(client, "/runs/compare", left=left, right=right)
     rows = [row for row in found.rows if "broke" in "".join(row) or "faster.py" in "".join(row)]
     assert "broke.py" in rows[0][2] and "correct/ok" in rows[0][4] and "incorrect/wrong_values" in rows[0][4]
-    assert "2 → 3" in rows[1][5] and rows[1][6] == "1.500 1.479–1.521"
+    assert "2 → 3" in rows[1][5] and rows[1][6] == "1.500 1.474–1.526"
     for words in ("1 broke", "1 gone", "1 faster", "1 new", "1 unchanged"):
         assert words in found.text, words
     assert "same.py" not in found.text
