@@ -1,4 +1,5 @@
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ def test_runs_in_the_folder_with_the_environment_alone(tmp_path: Path, monkeypat
     assert sh("pwd; echo [$SECRET]", tmp_path)[2] == f"{tmp_path}\n[]\n"
 
 
-IN_A_GROUP_OF_ITS_OWN = f"{sys.executable} -c 'import os, time; os.setpgid(0, 0); time.sleep(600)'"
+IN_A_GROUP_OF_ITS_OWN = f"{shlex.quote(sys.executable)} -c 'import os, time; os.setpgid(0, 0); time.sleep(600)'"
 
 
 @pytest.mark.parametrize("child_command", ["sleep 600", "setsid sleep 600", IN_A_GROUP_OF_ITS_OWN])
