@@ -9,6 +9,7 @@ buildable like its origin. The clock runs from the first call to the last reward
 
 import argparse
 import asyncio
+import contextlib
 import json
 import sys
 import tempfile
@@ -83,10 +84,12 @@ async def score(service: Process, made: Sequence[Variant], size: int, timing: bo
             note(group, rewards, figures)
 
     start = time.monotonic()
-    async with AsyncClient(service.address, service.token) as client, asyncio.TaskGroup() as running:
-        for _ in range(AT_ONCE):
-            running.create_task(trainer(client))
-    figures.took_s = time.monotonic() - start
+    try:
+        async with AsyncClient(service.address, service.token) as client, asyncio.TaskGroup() as running:
+            for _ in range(AT_ONCE):
+                running.create_task(trainer(client))
+    finally:
+        figures.took_s, figures.submissions = time.monotonic() - start, sum(figures.categories.values())
 
 
 def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) -> None:
@@ -100,10 +103,10 @@ def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) 
 
 
 def measure(root: Path, options: argparse.Namespace) -> Figures:
-    """Start a service, and score everything."""
+    """Start a service, and score everything, or what there is time for before an interrupt."""
     made = variants(KINDS[options.device], options.count)
     figures = Figures(options.device, len(made), options.group)
-    with Service(root, options.device) as service:
+    with Service(root, options.device) as service, contextlib.suppress(KeyboardInterrupt):
         asyncio.run(score(service, made, options.group, options.timing, figures))
     return figures
 
@@ -136,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--group", type=int, default=8, metavar="N", help="responses to one problem that are scored together (default: %(default)s)")
     add("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="assay-rewards-") as folder:
+    with tempfile.TemporaryDirectory(prefix="assay-rewards-", ignore_cleanup_errors=True) as folder:
         figures = measure(Path(folder), options)
     show(figures)
     if options.json:
