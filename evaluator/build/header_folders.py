@@ -52,6 +52,14 @@ def may_include(text: str, folders: Iterable[Path]) -> bool:
     places = list(folders)
     for include in _INCLUDE.finditer(text) if places else ():
         named = _NAMED.match(include["what"])
-        if named is None or any((folder / named["name"]).is_file() for folder in places):
+        if named is None or any(_is_file(folder / named["name"]) for folder in places):
             return True
     return False
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is a file; the name is a submission's, and may be too long or lead to what nobody may read."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -120,3 +120,7 @@ def test_nvcc_reads_them_too(cuda_machine: Toolchain, folder: Path, tmp_path: Pa
     with Zygote.start((), best_level()) as zygote:
         built = Builder(Cache(tmp_path / "cache"), replace(cuda_machine, headers=(folder,)), zygote).build(request(KERNEL, "cu"))
         assert answer(built) == 36
+
+
+def test_a_name_that_can_be_no_file_is_no_file(tmp_path: Path) -> None:
+    assert not may_include(f'#include "{"a" * 300}"', [tmp_path])
