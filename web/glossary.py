@@ -86,7 +86,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Times": {
         "speedup": "The baseline's time divided by the submission's; above 1, the submission is faster.",
-        "interval": "The speedup's 95 % confidence interval, within this timing.",
+        "interval": "The speedup's 95 % confidence interval, within and between evaluations.",
         "runtime": "The time of one call: the median of all samples (on one core their lower quartile), plus what the judge adds.",
         "baseline": "The reference's time, measured in alternation with the submission's.",
         "best baseline": "The fastest of several baselines.",

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable
 
 from evaluator.results.evidence.timing import TimingEvidence, WorkloadEvidence
-from evaluator.results.protocol_names import DEFAULTS
 
 UNSOLVED_SPEEDUP = 0.1
 """The speedup of an unsolved workload, if the problem lets it count."""
@@ -26,16 +25,18 @@ def overall_ms(timing: TimingEvidence) -> tuple[float, float]:
 
 
 def overall_interval(timing: TimingEvidence, score: float) -> tuple[float, float] | None:
-    """95 % confidence interval of the score, within and between evaluations; None in older records. The workloads' errors are independent,
-    so the squares of their logarithms add up."""
-    if not timing.workloads:
-        return _interval(timing, score)
-    found = [(speedup, _interval(each, speedup)) for each in _timings(timing) for speedup in (each.baseline_ms / each.runtime_ms,)]
-    widths = [(math.log(speedup / held[0]), math.log(held[1] / speedup)) for speedup, held in found if held is not None]
-    if len(widths) < len(found):
+    """95 % confidence interval of the score, within and between evaluations; None in older records.
+
+    Within an evaluation, the workloads' errors are independent, so the squares of their logarithms add up. What processes differ in is
+    common to all.
+    """
+    timed = _timings(timing) if timing.workloads else [timing]
+    found = [within for each in timed if (within := _within(each)) is not None]
+    if len(found) < len(timed) or not found:
         return None
-    low, high = (math.hypot(*side) / len(timing.workloads) for side in zip(*widths, strict=True))
-    return score * math.exp(-low), score * math.exp(high)
+    count = len(timing.workloads) or 1
+    low, high = (math.hypot(*side) / count for side in zip(*found, strict=True))
+    return _ends(score, (low, high), math.fsum(map(_between, timed)) / count)
 
 
 def speedup_in(workload: WorkloadEvidence) -> float:
@@ -46,17 +47,27 @@ def speedup_in(workload: WorkloadEvidence) -> float:
 
 def interval_in(workload: WorkloadEvidence) -> tuple[float, float] | None:
     """95 % confidence interval of the speedup; None if the workload is unsolved."""
-    return _interval(workload.timing, speedup_in(workload)) if workload.timing is not None else None
+    within = _within(workload.timing) if workload.timing is not None else None
+    return _ends(speedup_in(workload), within, _between(workload.timing)) if workload.timing is not None and within is not None else None
 
 
-def _interval(timing: TimingEvidence, speedup: float) -> tuple[float, float] | None:
-    if timing.interval is None:
+def _within(timing: TimingEvidence) -> tuple[float, float] | None:
+    """How far the ends are from the ratio within one evaluation, as logarithms; None if not known. Charged time does not increase it."""
+    if timing.interval is None or timing.interval[0] <= 0:
         return None
-    low, high = (math.log(end / timing.ratio) for end in timing.interval)  # charged time does not increase the spread
-    device_kind = "cpu" if timing.protocol == DEFAULTS["cpu"] else "cuda"
-    apart = BETWEEN_MS[device_kind] / math.sqrt(timing.runtime_ms * timing.baseline_ms)
-    between = math.hypot(BETWEEN_SHARE[device_kind], apart)
-    return speedup * math.exp(-math.hypot(min(low, 0.0), between)), speedup * math.exp(math.hypot(max(high, 0.0), between))
+    low, high = (math.log(end / timing.ratio) for end in timing.interval)
+    return max(-low, 0.0), max(high, 0.0)
+
+
+def _between(timing: TimingEvidence) -> float:
+    """How far evaluations are apart, as a logarithm."""
+    device_kind = "cpu" if timing.clock == "judge_wall" else "cuda"
+    return math.hypot(BETWEEN_SHARE[device_kind], BETWEEN_MS[device_kind] / math.sqrt(timing.runtime_ms * timing.baseline_ms))
+
+
+def _ends(speedup: float, within: tuple[float, float], between: float) -> tuple[float, float]:
+    low, high = (math.hypot(side, between) for side in within)
+    return speedup * math.exp(-low), speedup * math.exp(high)
 
 
 def _timings(timing: TimingEvidence) -> list[TimingEvidence]:
