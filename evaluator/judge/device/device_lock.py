@@ -108,7 +108,9 @@ class DeviceLock:
     @property
     def is_wanted(self) -> bool:
         """Whether this lock shares the device, and another judge waits for a timing there."""
-        return self._share is not None and not self._keeps_others_out and not is_free(self._wanted)
+        if self._share is None or self._keeps_others_out:
+            return False
+        return not any(is_free(self._wanted) for _ in range(2))  # another judge's look, which takes microseconds, looks like a wait
 
     def give_way(self) -> None:
         """Let judges that wait for a timing go first, between two calls of a submission that shares the device."""
