@@ -152,10 +152,11 @@ def submit(client: Client, options: argparse.Namespace) -> int:
     for each in found:
         try:
             taken.append(client.submit(each.submission))
+            if options.no_wait:
+                say(plain(taken[-1].id))
         except (InvalidRequestError, ConflictError) as error:
             complain(each.place, "\n  ".join((error.message, *error.details)))
     if options.no_wait:
-        say("\n".join(plain(each.id) for each in taken))
         return EXIT_JUDGED if len(taken) == len(found) else EXIT_FAILED
     return EXIT_JUDGED if _follow(client, taken, options.json, bool(options.profile)) == len(found) else EXIT_FAILED
 

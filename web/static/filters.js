@@ -5,5 +5,5 @@ for (const form of document.querySelectorAll("form.filters")) {
   let keyed = false;
   form.addEventListener("keydown", () => { keyed = true; });
   form.addEventListener("pointerdown", () => { keyed = false; });
-  form.addEventListener("change", () => { if (!keyed) form.requestSubmit(); });
+  form.addEventListener("change", (event) => { if (!keyed && event.target.matches("select")) form.requestSubmit(); });
 }
