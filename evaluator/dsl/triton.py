@@ -111,13 +111,12 @@ def say_when_it_compiles(compiling: Callable[[], AbstractContextManager[None]]) 
     return [compile_]
 
 
-def take_first_configuration() -> list[Any]:
-    """Have Triton's autotuner take the first configuration that runs. Returns what was wrapped; nothing before it is imported, or in a
-    version without the method."""
+def take_first_configuration() -> None:
+    """Have Triton's autotuner take the first configuration that runs, unless this version has no such method."""
     tuner = getattr(sys.modules.get("triton.runtime.autotuner"), "Autotuner", None)
     bench = getattr(tuner, "_bench", None)
     if tuner is None or bench is None:
-        return []
+        return
 
     @functools.wraps(bench)
     def first(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +132,6 @@ def take_first_configuration() -> list[Any]:
         return bench(self, *args, **kwargs)
 
     tuner._bench = first
-    return [bench]
 
 
 def _excerpt(text: str) -> tuple[tuple[str, ...], str]:

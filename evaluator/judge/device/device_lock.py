@@ -108,15 +108,9 @@ class DeviceLock:
     @property
     def is_wanted(self) -> bool:
         """Whether this lock shares the device, and another judge waits for a timing there."""
-        if self._share is None or self._keeps_others_out:
+        if self._share is None:
             return False
         return not any(is_free(self._wanted) for _ in range(2))  # another judge's look, which takes microseconds, looks like a wait
-
-    def give_way(self) -> None:
-        """Let judges that wait for a timing go first, between two calls of a submission that shares the device."""
-        if self.is_wanted and threading.get_ident() == self._thread:
-            self.release()
-            self.acquire()
 
     def _enter(self) -> None:
         """Wait for a share of the device: in the order of arrival if it has begun, otherwise until no judge waits that has."""

@@ -184,7 +184,6 @@ def test_after_a_timing_those_that_wait_for_one_go_first() -> None:
 def test_between_calls_a_sharing_judge_lets_a_timing_go_first() -> None:
     sharing, timed = DeviceLock("gpu-1"), DeviceLock("gpu-1")
     sharing.acquire()
-    sharing.give_way()  # to nobody
     assert sharing.held and not sharing.is_wanted
     order: list[str] = []
 
@@ -197,7 +196,8 @@ def test_between_calls_a_sharing_judge_lets_a_timing_go_first() -> None:
     thread = begin(time)
     wait_until(lambda: sharing.is_wanted)
     assert not order
-    sharing.give_way()
+    with sharing.yielded():
+        pass
     order.append("went on")
     thread.join()
     assert order == ["timed", "went on"] and sharing.held and not sharing.is_wanted
