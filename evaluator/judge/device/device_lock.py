@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evaluator.log import waiting
 
-SHARERS = 4
+SHARERS = 8
 """Judges whose submissions may compute on a GPU at once while none is timed."""
 PLACES = 2
 """Judges that may prepare for a device before they have had it."""
@@ -29,8 +29,9 @@ class DeviceLock:
     """Lock files for each device. A judge shares the device while its submission computes, and has it exclusively for a timing. It releases
     the device while the submission waits for a build; its workers may keep memory there until its evaluation ends.
 
-    A judge that waits for a timing lets no other in: the sharing ones leave one after the other. A judge that has begun goes before judges
-    that have not. Those take places in a queue, in the order of their arrival, and prepare for the device there.
+    A judge that waits for a timing goes before all others: the sharing ones leave one after the other, and timings follow each other. A
+    judge that has begun goes before judges that have not. Those take places in a queue, in the order of their arrival, and prepare for the
+    device there.
     """
 
     def __init__(
@@ -108,25 +109,30 @@ class DeviceLock:
     @property
     def is_wanted(self) -> bool:
         """Whether this lock shares the device, and another judge waits for a timing there."""
-        if self._share is None:
-            return False
+        return self._share is not None and self._a_timing_waits
+
+    @property
+    def _a_timing_waits(self) -> bool:
         return not any(is_free(self._wanted) for _ in range(2))  # another judge's look, which takes microseconds, looks like a wait
 
     def _enter(self) -> None:
         """Wait for a share of the device: in the order of arrival if it has begun, otherwise until no judge waits that has."""
-        if self._has_begun:
-            with _locked(self._turn):
-                while not self._can_share():
-                    time.sleep(POLL_S)
-            return
         while True:
-            if lock_any([self._turn]) is not None:
-                try:
+            if self._has_begun:
+                fcntl.flock(self._turn, fcntl.LOCK_EX)
+            elif lock_any([self._turn]) is None:
+                time.sleep(POLL_S)
+                continue
+            try:
+                while not self._a_timing_waits:
                     if self._can_share():
                         return
-                finally:
-                    fcntl.flock(self._turn, fcntl.LOCK_UN)
-            time.sleep(POLL_S)
+                    if not self._has_begun:
+                        break
+                    time.sleep(POLL_S)
+            finally:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+            time.sleep(POLL_S)  # a timing that waits takes the turn
 
     def _can_share(self) -> bool:
         """Take a share of the device, if one is free. Requires the turn."""

@@ -165,6 +165,25 @@ def test_who_waits_for_a_timing_goes_before_who_has_not_had_it() -> None:
         lock.close()
 
 
+def test_timings_follow_each_other_while_a_judge_that_has_begun_waits_to_share() -> None:
+    first, second, begun = (DeviceLock("gpu-1") for _ in range(3))
+    for lock in (begun, second):
+        lock.acquire()
+        lock.release()
+    first.acquire_exclusive()
+    shares = begin(begun.acquire)  # in line first
+    times = begin(second.acquire_exclusive)
+    assert shares.is_alive() and times.is_alive()
+    first.release()
+    times.join(300)
+    assert second.is_exclusive and shares.is_alive()
+    second.release()
+    shares.join(300)
+    assert begun.held and not begun.is_wanted
+    for lock in (first, second, begun):
+        lock.close()
+
+
 def test_after_a_timing_those_that_wait_for_one_go_first() -> None:
     lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
     other.acquire()
