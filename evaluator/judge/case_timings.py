@@ -158,9 +158,11 @@ class CaseTimings:
 
     def _time(self, baseline: WorkerClient, others: Mapping[str, WorkerClient], options: TimingOptions) -> TimingEvidence:
         """The timing in each workload, and then in the case itself; only where it is contested, if there is a first timing."""
+        if self._task.workloads:
+            options = replace(options, effort=BRIEF)
         for judged in self._judged:
             with self._workload(judged.case):
-                self._time_in_turns(judged, baseline, {}, replace(options, effort=BRIEF))
+                self._time_in_turns(judged, baseline, {}, options)
         self._evidence_builder.note(workload="")
         if self._times_own:
             own = _Judged(self._task.case, self._session.reference, self._session.form, [])
@@ -175,9 +177,9 @@ class CaseTimings:
         given = self._evidence_builder.evidence.parameters
         by_name = given is None or not (given.source == "drawn" or given.kept or given.unmatched)
         reference = self._worker_set.reference_in(case, anywhere=by_name)  # other submissions draw their own, by the seed, on the CPU
+        self._launcher.construct(candidate, reference.arguments, reference.model, case, keeps=keeps)
         if keeps:
             self._worker_set.construct_also(case, reference)
-        self._launcher.construct(candidate, reference.arguments, reference.model, case, keeps=keeps)
         strict = job.strict_inputs
         rounds = Rounds(candidate, case, reference.oracle, self._memory, job.timeout_s, strict_inputs=strict, is_brief=True)
         judged = list(rounds.run())
@@ -200,7 +202,7 @@ class CaseTimings:
             few_changes=changes.only(self._shown),
             outliers=changes.outliers if not self._attempt.outliers or has_overflowed(rounds) else None,
             is_narrow=narrow_round(rounds) is not None,
-            sharers=len(self._task.workloads) if options.effort is BRIEF else 1,
+            sharers=max(len(self._task.workloads), 1),
         )
         run = TimingRun(participants, timed_case, options, self._timed[0][1] if self._timed else None)
         run.time_in_turns()

@@ -39,6 +39,10 @@ class Effort:
     """Calls in which each kernel is timed, for the record."""
     alone: Repeats
     """Blocks of the baseline alone."""
+    rows: Repeats
+    """Rows of each kind, single calls or bursts, behind the gate."""
+    ungated_rows: Repeats
+    """The same without the gate, where other programs delay most rows."""
 
 
 FULL = Effort(
@@ -48,13 +52,17 @@ FULL = Effort(
     settling_s=0.5,
     kernels=Repeats(3, 1, 0.3),
     alone=Repeats(16, 2, 0.2),
+    rows=Repeats(5, 3, 0.2),
+    ungated_rows=Repeats(40, 5, 0.4),
 )
 BRIEF = Effort(
     warm_up_s=0.05,
     enough_s=0.15,
     least_blocks=8,
     settling_s=0.05,
-    kernels=Repeats(0, 0, 0.0),
+    kernels=Repeats(1, 1, 0.0),
     alone=Repeats(4, 2, 0.2),
+    rows=Repeats(3, 3, 0.0),
+    ungated_rows=Repeats(40, 5, 0.1),
 )
-"""For one of several workloads: the earlier ones have warmed the device."""
+"""For each of several workloads, whose mean counts."""

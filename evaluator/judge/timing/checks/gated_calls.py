@@ -20,7 +20,7 @@ from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.timing.checks.cross_check import BURST, HOT, SINGLE, Excess
-from evaluator.judge.timing.effort import FULL, Effort, Repeats
+from evaluator.judge.timing.effort import FULL, Effort
 from evaluator.judge.timing.gpu.stream_gate import MOST_COPIES
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
@@ -28,8 +28,6 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
-ROWS, UNGATED_ROWS = Repeats(5, 3, 0.2), Repeats(40, 5, 0.4)
-"""How often each kind of row, a single call or a burst, is timed behind the gate; and without it, where other programs delay most rows."""
 KERNELS_DEADLINE_S = 5.0
 """Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
 
@@ -187,7 +185,7 @@ class GatedCalls:
     def _run_rows(self, timed: TimedWorker, check: Check, kind: Excess, places: Places) -> None:
         """Time rows of this kind. Stop if the gate is lost."""
         was_gated, flushed = timed.is_gated, kind is not HOT
-        for _ in islice((ROWS if was_gated else UNGATED_ROWS).turns(), 1 if self._is_slow else None):
+        for _ in islice((self._effort.rows if was_gated else self._effort.ungated_rows).turns(), 1 if self._is_slow else None):
             took_ms = self._run_row(timed, check, places, flushed=flushed)
             if not flushed or timed.is_flushed():
                 kind.times_ms(timed.samples).append(took_ms)

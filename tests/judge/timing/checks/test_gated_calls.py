@@ -13,7 +13,8 @@ from evaluator.judge import limits
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.timing.checks.gated_calls import ROWS, UNGATED_ROWS, GatedCalls, Landing, Supplies, Taken
+from evaluator.judge.timing.checks.gated_calls import GatedCalls, Landing, Supplies, Taken
+from evaluator.judge.timing.effort import FULL
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
@@ -157,8 +158,8 @@ def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
     with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         samples, alone = timed.samples, alone_of(timed)
-        assert UNGATED_ROWS.least <= len(samples.single_ms) <= UNGATED_ROWS.most
-        assert UNGATED_ROWS.least <= len(samples.burst_ms) <= UNGATED_ROWS.most
+        assert FULL.ungated_rows.least <= len(samples.single_ms) <= FULL.ungated_rows.most
+        assert FULL.ungated_rows.least <= len(samples.burst_ms) <= FULL.ungated_rows.most
         assert samples.unflushed_bursts == 0
         bursts.run_idle(alone, timed)
         assert len(alone.samples.single_ms) == len(samples.single_ms), "as often as the candidate was asked"
@@ -179,7 +180,7 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(monkeyp
             area.fill_(7)
         bursts._run_hot(timed, note)
         hot_ms, alone = timed.samples.hot_ms, alone_of(timed)
-        assert UNGATED_ROWS.least <= len(hot_ms) <= UNGATED_ROWS.most and min(hot_ms) > 0
+        assert FULL.ungated_rows.least <= len(hot_ms) <= FULL.ungated_rows.most and min(hot_ms) > 0
         assert len(compared) == len(hot_ms) * len(bursts.places)
         assert areas and all(bool((area == 7).all()) for area in areas) and timed.samples.unflushed_bursts == 0
         bursts.run_idle(alone, timed)
@@ -297,7 +298,7 @@ def test_whether_forward_waits_is_told_by_a_call(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
-    held_up = [False] * ROWS.least + [True] * times
+    held_up = [False] * FULL.rows.least + [True] * times
     with scripted_bursts(monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
@@ -324,7 +325,7 @@ def test_calls_without_their_flush_are_no_samples(monkeypatch: pytest.MonkeyPatc
     with scripted_bursts(monkeypatch, adder=adder) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         assert timed.samples.single_ms == timed.samples.burst_ms == []
-        assert 2 * UNGATED_ROWS.least <= timed.samples.unflushed_bursts <= 2 * UNGATED_ROWS.most
+        assert 2 * FULL.ungated_rows.least <= timed.samples.unflushed_bursts <= 2 * FULL.ungated_rows.most
 
 
 @pytest.mark.parametrize(("adder", "sets"), [(Late, 3), (Halving, 8)])
