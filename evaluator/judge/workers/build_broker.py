@@ -23,8 +23,8 @@ from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, Message, P
 MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 """Maximum stored compiler output of a submission's builds. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
 KEPT_DIAGNOSTICS = 5
-MAX_COMPILING_S = 120.0
-"""After this total time of compilers in a worker, with waiting after each, it keeps the device while they run."""
+MAX_ASIDE_S = 120.0
+"""After this total time, with waiting after each, a worker keeps the device although it needs none."""
 MAX_ANSWER_CHARS = 50_000
 """Maximum compiler output that is sent to the worker."""
 PIECE_BYTES = 64
@@ -73,8 +73,8 @@ class BuildBroker:
         compilers begin, and with the worker's `stage` when they have ended."""
         self._stage = stage
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
-        self._compiling_s = 0.0
-        """Total time of compilers in the worker, with waiting for the device after each."""
+        self._aside_s = 0.0
+        """Total time in which the worker needed no device, with waiting for it after each."""
         self._building_s = 0.0
         """Total time of its builds, without waiting."""
         self._headers: dict[str, list[str]] = defaultdict(list)
@@ -122,12 +122,12 @@ class BuildBroker:
                 os.close(outcome.object_fd)
 
     @contextlib.contextmanager
-    def compiling(self) -> Iterator[None]:
-        """Let others have the device while a compiler runs in the worker; no longer than MAX_COMPILING_S in total."""
+    def aside(self) -> Iterator[None]:
+        """Let others have the device while the worker needs none, as while a compiler runs in it; no longer than MAX_ASIDE_S in total."""
         start = time.monotonic()
-        with self._yielded() if self._compiling_s < MAX_COMPILING_S else contextlib.nullcontext():
+        with self._yielded() if self._aside_s < MAX_ASIDE_S else contextlib.nullcontext():
             yield
-        self._compiling_s += time.monotonic() - start
+        self._aside_s += time.monotonic() - start
 
     @contextlib.contextmanager
     def _yielded(self) -> Iterator[None]:

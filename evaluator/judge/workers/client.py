@@ -75,7 +75,7 @@ class WorkerClient:
         self.protocol_error = ""
         self.kernel_times: KernelTimes | None = None
         self.may_yield: Callable[[], bool] = lambda: False
-        """Whether others may have the device while a compiler runs in the worker."""
+        """Whether others may have the device while the worker needs none."""
         self.cases: set[str] = set()
         """The cases whose models it has."""
         self.first_line = 1
@@ -216,9 +216,9 @@ class WorkerClient:
         # Random, so that the worker can't send the reply before the request, while the clock does not run.
         self._sequence = secrets.randbits(48)
         request = {"kind": kind, "seq": self._sequence, **fields}
-        with contextlib.ExitStack() as compiling:  # a failed worker ends before the judge waits for the device
+        with contextlib.ExitStack() as aside:  # a failed worker ends before the judge waits for the device
             try:
-                return self._exchange(request, descriptors, Deadline(deadline_s), spin_s, QueuedCallback(on_queued), compiling)
+                return self._exchange(request, descriptors, Deadline(deadline_s), spin_s, QueuedCallback(on_queued), aside)
             except TimeoutError:
                 self.exit = ExitEvidence(stage=self.stage, deadline_s=deadline_s)
                 self.confined.kill()
@@ -237,9 +237,9 @@ class WorkerClient:
         budget: Deadline,
         spin_s: float,
         queued: QueuedCallback,
-        compiling: contextlib.ExitStack,
+        aside: contextlib.ExitStack,
     ) -> Message:
-        """Send a request, and return its reply. In `compiling` the judge has yielded the device while a compiler runs in the worker."""
+        """Send a request, and return its reply. In `aside` the judge has yielded the device while the worker needs none."""
         kind: str = request["kind"]
         with budget.running():
             self.channel.send(request, descriptors, timeout_s=budget.left_s)
@@ -250,12 +250,12 @@ class WorkerClient:
                 self._broker.serve(message.get("request"), partial(self._send_within, budget))
             elif message.get("kind") == "header":
                 self._broker.take_header(message.get("name"), message.get("text"))
-            elif message.get("kind") == "compiling":
-                compiling.close()
+            elif message.get("kind") == "aside":
+                aside.close()
                 if self.stage != "timing" and self.may_yield():
-                    compiling.enter_context(self._broker.compiling())
-            elif message.get("kind") == "compiled":
-                compiling.close()
+                    aside.enter_context(self._broker.aside())
+            elif message.get("kind") == "back":
+                aside.close()
                 self._send_within(budget, {}, [])
             elif message.get("kind") == "queued" and queued.expected:
                 self._accept("queued", message)

@@ -22,7 +22,7 @@ from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import checked, keep_freed_memory
 from evaluator.worker.origin import kernel_names
-from evaluator.worker.parameters import Agreement, agree
+from evaluator.worker.parameters import Agreement, LargeDraws, agree
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.own_work import OwnWork
@@ -67,7 +67,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None
 
-    compiling = partial(_compiling, state, os.getpid())
+    compiling = partial(_aside, state, os.getpid())
     process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device, leaves_out, compiling)
     state.watches = [watch for install in _HOOKS if (watch := install(process)) is not None]
     sys.argv = [str(state.path)]
@@ -86,18 +86,19 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 
 
 @contextlib.contextmanager
-def _compiling(state: State, pid: int) -> Iterator[None]:
-    """Tell the judge that a compiler runs, and wait for the device after it. Only the main thread of process `pid` does so."""
+def _aside(state: State, pid: int) -> Iterator[None]:
+    """Tell the judge that this process needs no device for a while, and wait for it afterwards. Only the main thread of process `pid` does
+    so."""
     speaks = threading.current_thread() is threading.main_thread() and os.getpid() == pid
-    if not speaks or torch.cuda.is_current_stream_capturing():
+    if not (speaks and state.on_device) or torch.cuda.is_current_stream_capturing():
         yield
         return
     synchronize(state.device)  # enqueued work must not run beside others
-    state.channel.send({"kind": "compiling"})
+    state.channel.send({"kind": "aside"})
     try:
         yield
     finally:
-        state.channel.send({"kind": "compiled"})
+        state.channel.send({"kind": "back"})
         state.channel.receive()
 
 
@@ -134,17 +135,22 @@ def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Make the model for a case, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
+    """Make the model for a case, and give it the reference's parameters if the judge says so. The reply tells how the two agreed, and
+    whether the model was made on the host alone."""
     arguments = structure.decode(request["arguments"], state.mappings.tensor, state.records)
     constants = {name: structure.decode(value, _no_tensor) for name, value in request["constants"].items()}
     if not request["keeps"]:
         state.prepared.clear()
     state.set_constants(constants)
     procedure = Procedure.decode(request.get("procedure"))
+    before = _device_allocations(state)
     model = _made_on_device(state, arguments) if request["on_device"] else None
     if model is None:
         _seed(request["seed"])
-        model = state.model_class(*arguments)
+        draws = LargeDraws(state.device) if request.get("is_large") else contextlib.nullcontext()
+        with _aside(state, os.getpid()) if request.get("aside") else contextlib.nullcontext(), draws:
+            model = state.model_class(*arguments)
+    on_host = _device_allocations(state) == before
     agreement = Agreement()
     parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
@@ -157,7 +163,12 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     model = torch.compile(model) if request.get("compiled") else model
     state.prepared[request["case"]] = Prepared(model, parameters, procedure, constants)
     state.choose(request["case"])
-    return asdict(agreement)
+    return {**asdict(agreement), "on_host": on_host}
+
+
+def _device_allocations(state: State) -> int:
+    """Number of tensors that this process has ever allocated on the device."""
+    return torch.cuda.memory_stats(state.device).get("allocation.all.allocated", 0) if state.on_device else 0
 
 
 def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:

@@ -87,7 +87,7 @@ def test_others_have_the_device_while_a_worker_compiles(worker: WorkerClient, st
 
     waiting = threading.Thread(target=take, daemon=True)
     waiting.start()
-    worker.request("call", DEADLINE_S, script=["compiling", 0.5, "compiled", "hear", "call"])
+    worker.request("call", DEADLINE_S, script=["aside", 0.5, "back", "hear", "call"])
     assert had == [True] * yields and worker.lock.is_exclusive
     worker.lock.release()
     waiting.join(DEADLINE_S)
@@ -99,6 +99,6 @@ def test_a_worker_that_fails_while_it_compiles_gives_the_device_back(worker: Wor
     worker.stage, worker.may_yield = "rounds", lambda: True
     worker.lock.acquire()
     with pytest.raises(WorkerError):
-        worker.request("call", 0.5, script=["compiling", 30.0, "compiled", "call"])
+        worker.request("call", 0.5, script=["aside", 30.0, "back", "call"])
     assert worker.lock.held and worker.exit is not None and worker.exit.deadline_s == 0.5
     worker.lock.release()
