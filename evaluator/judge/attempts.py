@@ -217,7 +217,7 @@ class Attempts:
         with session.task.times.spending("second_timing" if session.attempt.is_repeated else "reload"):
             if rerun.step is Step.TIMING:
                 worker_set.close_baseline()  # its process may be why the first timing is doubtful
-            worker_set.make_room(stays=rerun.step is Step.ROUNDS)
+            worker_set.make_room(stays=rerun.step is Step.ROUNDS, forgets=rerun.step is Step.LOAD)
             if rerun.step is Step.LOAD:
                 session.begin()
                 return

@@ -45,10 +45,13 @@ class WorkerSet(PreparedWorkers):
             self._part_with_spare()
             self.lock.close()
 
-    def make_room(self, *, stays: bool = False) -> None:
-        """End all workers of the submission, give up the baseline's, and free all memory. Release the device, unless it `stays`."""
+    def make_room(self, *, stays: bool = False, forgets: bool = False) -> None:
+        """End all workers of the submission, give up the baseline's, and free all memory. Release the device, unless it `stays`. forgets:
+        the references' memory is freed, too."""
         self.end_all()
         self.part_with_baseline()
+        if forgets:
+            self.forget_references()
         if stays:
             self.memory.close()
             self.empty_cache()
