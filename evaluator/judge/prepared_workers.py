@@ -93,7 +93,7 @@ class PreparedWorkers:
         return reference
 
     def forget_references(self) -> None:
-        """Drop the references, which are made anew if the evaluation begins again: until then, others need their memory."""
+        """Drop the references, so that others can have their memory. They are made anew if the evaluation begins again."""
         self._drawn = self.reference = None
         self._references.clear()
 

@@ -37,6 +37,7 @@ class WorkerSet(PreparedWorkers):
             worker.close()
         if self._constructed is not None or self._loaded is None or self._loaded.done():
             self.part_with_baseline()
+        self.forget_references()
         try:
             self._leave_device()
         finally:
