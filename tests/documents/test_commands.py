@@ -5,6 +5,7 @@ Commands that need a GPU run only with one. Long measurements get less to do. Sl
 import importlib.util
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -38,10 +39,10 @@ RUN_BY = {
     "python -m assay.dsl_contract": "tests/dsl/test_contract.py",
     "assay repair": "tests/client/test_repair.py",
     "assay-client repair": "tests/client/test_repair.py",
-    "vf-eval": "tests/client/test_environments.py",
-    "inspect eval": "tests/client/test_environments.py",
-    "python -m assay_client.harbor": "tests/client/test_environments.py",
-    "harbor run": "tests/client/test_environments.py",
+    "vf-eval": "tests/client/test_trainers.py",
+    "inspect eval": "tests/client/test_trainers.py",
+    "python -m assay_client.harbor": "tests/client/test_trainers.py",
+    "harbor run": "tests/client/test_trainers.py",
     "python pipeline.py ANSWERS": "tests/benchmarks/test_plain_answers.py",
     "python pipeline.py RUNS": "tests/problem/test_kernelbench_hard.py",
     "python -m benchmarks.kernelbench_hard": "tests/benchmarks/test_kernelbench_hard.py",
@@ -224,12 +225,13 @@ def exists(command: Shown) -> None:
 
 def installs(command: str) -> None:
     """That the extras and files of an installation are there."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [name for names in re.findall(r"\.\[([\w,]+)\]", command) for name in names.split(",")]
-    assert set(extras) <= set(project["optional-dependencies"]), command
-    paths = [word for word in command.split()[2:] if word.startswith("./") or word.endswith(".txt")]
+    words = shlex.split(command)[2:]
+    paths = [word.partition("[")[0] for word in words if word.startswith(".") or word.endswith(".txt")]
     assert all((PROJECT / path).exists() for path in paths), command
-    assert extras or paths or command == "pip install triton", command
+    for folder, names in re.findall(r"(\.\S*)\[([\w,]+)\]", " ".join(words)):
+        project = tomllib.loads((PROJECT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert set(names.split(",")) <= set(project["optional-dependencies"]), command
+    assert paths or command == "pip install triton", command
 
 
 ON_CPU, ON_GPU = of_documents(needs_gpu=False), of_documents(needs_gpu=True)
