@@ -19,7 +19,7 @@ from tests.command_line import PROJECT
 from tests.documents.commands import shown
 from tests.web.service.process import Process
 
-pytestmark = pytest.mark.slow(240)
+pytestmark = pytest.mark.slow(160)
 
 RIGHT = """\
 ```python
@@ -79,6 +79,10 @@ def model() -> Iterator[Model]:
         yield running
 
 
+OFFLINE = {"HARBOR_TELEMETRY": "0", "HF_HUB_OFFLINE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "true"}
+"""Keeps the tools from calling other services, and from waiting for them."""
+
+
 class User:
     """Has the problem softmax in an own folder, the programs of one environment, the model and the service."""
 
@@ -87,14 +91,18 @@ class User:
         (folder / "reference").mkdir()
         shutil.copy(PROJECT / "reference" / "softmax.py", folder / "reference")
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        self.variables = inherited | {
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(folder),
-            "ASSAY_URL": service.address,
-            "ASSAY_TOKEN": service.token,
-            "OPENAI_BASE_URL": model.url,
-            "OPENAI_API_KEY": "none",
-        }
+        self.variables = (
+            inherited
+            | OFFLINE
+            | {
+                "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+                "HOME": str(folder),
+                "ASSAY_URL": service.address,
+                "ASSAY_TOKEN": service.token,
+                "OPENAI_BASE_URL": model.url,
+                "OPENAI_API_KEY": "none",
+            }
+        )
 
     def documented(self, beginning: str, *more: str, **words: str) -> None:
         """Run the one command of docs/service.md that begins so, with these words for a reader's own, and more options."""
@@ -119,7 +127,7 @@ def test_vf_eval_has_answers_judged(tmp_path: Path, project: Path, service: Proc
     (path,) = tmp_path.rglob("traces.jsonl")
     (trace,) = json.loads(path.read_text(encoding="utf-8"))["traces"]
     assert trace["info"]["assay"]["category"] == "ok" and trace["metrics"]["correct"] == 1.0
-    assert trace["rewards"]["kernel_reward"]["score"] > 0.5
+    assert trace["rewards"]["kernel_reward"]["score"] >= 0.5
 
 
 def test_inspect_eval_has_answers_judged(tmp_path: Path, project: Path, service: Process, model: Model) -> None:
@@ -131,7 +139,7 @@ def test_inspect_eval_has_answers_judged(tmp_path: Path, project: Path, service:
     log = json.loads(path.read_text(encoding="utf-8"))
     (sample,) = log["samples"]
     assert (log["status"], sample["id"], sample["scores"]["verdict"]["metadata"]["category"]) == ("success", "softmax", "ok")
-    assert sample["scores"]["verdict"]["value"]["reward"] > 0.5
+    assert sample["scores"]["verdict"]["value"]["reward"] >= 0.5
 
 
 def test_harbor_run_has_answers_judged(tmp_path: Path, project: Path, service: Process, model: Model) -> None:
@@ -150,7 +158,7 @@ def test_harbor_run_has_answers_judged(tmp_path: Path, project: Path, service: P
     (call,) = model.calls
     assert "ModelNew" in str(call["messages"]) and "torch.softmax(x, dim=1)" in str(call["messages"])
     told = json.loads((answered / "result.json").read_text(encoding="utf-8"))
-    assert told["exception_info"] is None and told["verifier_result"]["rewards"]["reward"] > 0.5
+    assert told["exception_info"] is None and told["verifier_result"]["rewards"]["reward"] >= 0.5
     assert json.loads((answered / "verifier" / "verdict.json").read_text(encoding="utf-8"))["category"] == "ok"
     seen = (answered / "agent" / "seen.txt").read_text(encoding="utf-8")
     assert "app" in seen.split() and "tests" not in seen.split() and "ASSAY" not in seen, "neither the judge nor the token"
@@ -175,10 +183,17 @@ def test_trl_trains_on_the_judges_rewards(tmp_path: Path, project: Path, service
     for row in (row for rows in tables for row in rows):
         rewards.setdefault(row["completion"], set()).add(row["reward_func"])
     ((right,), (wrong,)) = (rewards.pop(answer) for answer in (RIGHT, WRONG))
-    assert right > 0.5 and wrong == pytest.approx(0.2)
+    assert right >= 0.5 and wrong == pytest.approx(0.2)
     assert all(each == {0.0} for each in rewards.values()), "what is no answer"
     log = json.loads((tmp_path / "log.json").read_text(encoding="utf-8"))
     steps = [step for step in log if "reward" in step]
     assert len(steps) == 2 and all(step["grad_norm"] > 0 for step in steps)
     told = sum(row["reward_func"] for rows in tables for row in rows) / 16
     assert sum(step["reward"] for step in steps) == pytest.approx(told, abs=1e-3)
+
+
+def test_only_what_pip_cannot_find_is_skipped(tmp_path: Path) -> None:
+    with pytest.raises(pytest.skip.Exception, match=r"No matching distribution found for trl==1\.16\.0"):
+        install(tmp_path / "environment", "--no-index", "trl==1.16.0", cwd=tmp_path)
+    with pytest.raises(AssertionError, match="there-is-none"):
+        install(tmp_path / "environment", "./there-is-none", cwd=tmp_path)
