@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from db.error import StoreError
 from db.queries.generality import generality_of
+from db.storage.origin import origins_of, origins_text
 from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
 from evaluator.results.display.pace import Tell, untold
@@ -53,11 +54,12 @@ COLUMNS: dict[str, str] = {
     "is_ranked": FLAG,
     "generalises": TEXT,
     "robust": TEXT,
+    "origins": TEXT,
 }
 """Columns of a table, with their Arrow types."""
-_FROM_EVIDENCE = ("generalises", "robust")
-"""The last columns, which are read from the evidence."""
-_STORED = tuple(name for name in COLUMNS if name not in _FROM_EVIDENCE)
+_FURTHER = ("generalises", "robust", "origins")
+"""The last columns, which are read from the evidence and another table."""
+_STORED = tuple(name for name in COLUMNS if name not in _FURTHER)
 
 
 def export_json(store: Store, file: IO[bytes], tell: Tell = untold, where: Sequence[Any] = ()) -> int:
@@ -134,9 +136,13 @@ def store_lines(store: Store, path: Path, name: str | None = None, tell: Tell = 
 
 def rows(store: Store, where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
     """The values of COLUMNS for all evaluations that meet the conditions, oldest first. Raises StoreError."""
-    for *values, evidence in store.summaries((*_STORED, "evidence"), where):
-        told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
-        yield *values, told.generalises, told.robust
+    found = store.summaries((*_STORED, "evidence"), where)
+    while batch := list(islice(found, _BATCH)):
+        with store.read() as connection:
+            origins = origins_of(connection, [number for number, *_ in batch])
+        for *values, evidence in batch:
+            told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
+            yield *values, told.generalises, told.robust, origins_text(origins.get(values[0], ()))
 
 
 def _items(path: Path, name: str | None) -> Iterator[Entry]:
@@ -151,7 +157,7 @@ def _items(path: Path, name: str | None) -> Iterator[Entry]:
 
 
 def _line(stored: StoredEvaluation) -> str:
-    line = Entry(stored.result, stored.source, stored.problem_source, stored.command).to_line()
+    line = Entry(stored.result, stored.source, stored.problem_source, stored.command, stored.origins).to_line()
     return f'{{"id": {stored.id}, {line[1:]}'
 
 

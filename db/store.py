@@ -7,6 +7,7 @@ full, evaluations go to a spool file (`db.storage.spool`), which the next store 
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
@@ -22,6 +23,7 @@ from db.error import StoreError
 from db.schema.models import CategoryRow, EvaluationRow, RunRow, SkipRow
 from db.storage import reading, rows, spool
 from db.storage.dimensions import Dimensions, upsert
+from db.storage.origin import add_origins
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
 from db.storage.record import Entry, RunCommand
 from db.storage.rows import EvaluationKey
@@ -200,16 +202,20 @@ class Store(Database):
         return StoreError(f"{failure} {len(items)} result(s) are kept in {kept}, which the next run imports.")
 
     def add_missing(self, items: Sequence[Entry]) -> int:
-        """Store all that are not stored yet, in one transaction; returns their number. Raises StoreError."""
+        """Store all that are not stored yet, and the new origins of those that are, in one transaction; returns the number of stored
+        ones. Raises StoreError."""
         items = [_storable(item) for item in items]
         digests = [rows.digest(item.result) for item in items]
         with self.change() as connection:
-            known: set[bytes] = set()
+            known: dict[bytes, int] = {}
             for start in range(0, len(digests), LOOKUP):
-                query = select(EvaluationRow.digest).where(EvaluationRow.digest.in_(digests[start : start + LOOKUP]))
-                known.update(map(bytes, connection.execute(query).scalars()))
+                row = EvaluationRow
+                query = select(row.digest, row.id).where(row.digest.in_(digests[start : start + LOOKUP]))
+                known |= {bytes(digest): number for digest, number in connection.execute(query)}
             missing = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in known}
             write(connection, [PreparedEntry.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
+            again = [(known[digest], item) for digest, item in zip(digests, items, strict=True) if digest in known]
+            add_origins(connection, [(None, number, origin) for number, item in again for origin in item.origins])
         return len(missing)
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:
@@ -300,4 +306,4 @@ class Store(Database):
 
 def _storable(item: Entry) -> Entry:
     result = rows.storable_result(item.result)
-    return item if result is item.result else Entry(result, item.source, item.problem_source, item.command)
+    return item if result is item.result else replace(item, result=result)

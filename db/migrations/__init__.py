@@ -18,5 +18,6 @@ REVISIONS: tuple[str, ...] = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """Oldest first; a new revision is appended here."""

@@ -1,7 +1,7 @@
 """Accepts submissions into the service's queue: known keys, quotas and the queue's limit are checked in one transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from db.schema.queue_models import ReferenceRow, RequestRow, UsageRow
 from db.storage.dimensions import upsert
+from db.storage.origin import Origin, add_origins
 from db.store import LOOKUP
 
 _R: Any = RequestRow.__table__
@@ -55,6 +56,8 @@ class Offer:
     sample_id: int | None
     name: str | None
     body: str
+    origin: Origin = field(default_factory=Origin)
+    """Not part of the content: a known key gets another origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,29 @@ def accept(connection: Connection, groups: Sequence[OfferGroup], limit: int) -> 
                 known |= _add(connection, group.author, fresh)
                 waiting += len(fresh)
         outcomes[number] = [_outcome(offer, known, refusal) for offer in group.offers]
+    offers = [offer for group in groups for offer in group.offers]
+    found = zip(offers, (outcome for of_group in outcomes for outcome in of_group), strict=True)
+    _add_origins(
+        connection, [(each.request.public_id, offer.origin) for offer, each in found if isinstance(each, Accepted) and offer.origin]
+    )
     return outcomes
+
+
+def _add_origins(connection: Connection, origins: Sequence[tuple[str, Origin]]) -> None:
+    """Store the origins of accepted requests. A known one may be done, or just being finished, which the lock waits for."""
+    public_ids = sorted({public_id for public_id, _ in origins})
+    numbers: dict[int, str] = {}
+    for start in range(0, len(public_ids), LOOKUP):
+        query = select(_R.c.id, _R.c.public_id).where(_R.c.public_id.in_(public_ids[start : start + LOOKUP]))
+        numbers |= {row.id: row.public_id for row in connection.execute(query)}
+    ordered = sorted(numbers)
+    found: dict[str, tuple[int, int | None]] = {}
+    # In the order of ids, as requests are finished.
+    for start in range(0, len(ordered), LOOKUP):
+        held = select(_R.c.id, _R.c.evaluation_id).where(_R.c.id.in_(ordered[start : start + LOOKUP])).order_by(_R.c.id)
+        for number, evaluation in connection.execute(held.with_for_update()):
+            found[numbers[number]] = (number, evaluation)
+    add_origins(connection, [(*found[public_id], origin) for public_id, origin in origins])
 
 
 def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, QueuedRequest]]:

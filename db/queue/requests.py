@@ -14,12 +14,13 @@ from sqlalchemy.exc import IntegrityError
 
 from db.error import StoreError
 from db.queue.acceptance import VIEW, OfferGroup, Outcome, QueuedRequest, accept
-from db.schema.queue_models import ReferenceRow, RequestRow
+from db.schema.queue_models import OriginRow, ReferenceRow, RequestRow
 from db.store import LOOKUP, Store
 
 TRIES = 3
 """Attempts of a transaction that conflicts with another process."""
 _R: Any = RequestRow.__table__
+_O: Any = OriginRow.__table__
 CLAIMED = (
     *(_R.c.id, _R.c.public_id, _R.c.author, _R.c.problem, _R.c.reference_sha256, _R.c.sample_id, _R.c.body, _R.c.attempts),
     _R.c.name,
@@ -138,6 +139,9 @@ class Requests:
                     lost.append(claim.id)
             if lost:
                 raise LostClaimsError(frozenset(lost))
+            done = select(_R.c.evaluation_id).where(_R.c.id == _O.c.request_id).scalar_subquery()
+            asked = _O.c.request_id.in_([claim.id for claim in claims])
+            connection.execute(update(_O).where(asked).values(evaluation_id=done))
 
         return end
 

@@ -1,8 +1,8 @@
-"""The service's tables: tokens, accepted requests, references, and used quotas."""
+"""The service's tables: tokens, accepted requests, their origins, references, and used quotas."""
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.schema.column_types import AnyText, UtcText
@@ -57,6 +57,31 @@ class RequestRow(Base):
     accepted_at: Mapped[datetime] = mapped_column(UtcText)
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     evaluation_id: Mapped[int | None] = mapped_column(ForeignKey("evaluations.id"))
+
+
+class OriginRow(Base):
+    """What a training run says of a request (`db.storage.origin`)."""
+
+    __tablename__ = "origins"
+    __table_args__ = (
+        UniqueConstraint("request_id", "sha256"),
+        UniqueConstraint("evaluation_id", "sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        CheckConstraint("step >= 0", name="step"),
+        CheckConstraint("request_id IS NOT NULL OR evaluation_id IS NOT NULL", name="of"),
+        Index("ix_origins_step", "step"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    request_id: Mapped[int | None] = mapped_column(ForeignKey("requests.id"))
+    """None if it was imported."""
+    evaluation_id: Mapped[int | None] = mapped_column(ForeignKey("evaluations.id"))
+    """None until the request is done."""
+    sha256: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the columns below: a repeated request adds no row."""
+    step: Mapped[int | None] = mapped_column(BigInteger)
+    prompt: Mapped[str | None] = mapped_column(AnyText)
+    tags: Mapped[dict[str, str]] = mapped_column(JSON)
 
 
 class ReferenceRow(Base):

@@ -20,6 +20,7 @@ from db.schema.models import (
     SubmissionRow,
 )
 from db.storage import evidence_rows, rows
+from db.storage.origin import Origin, origins_of
 from db.storage.record import RunCommand
 from db.storage.rows import EvaluationKey
 from evaluator.results.category import Status
@@ -40,6 +41,8 @@ class StoredEvaluation:
     """95 % confidence interval of the speedup; None without a speedup."""
     command: RunCommand | None = None
     """The run that stored it, if known."""
+    origins: tuple[Origin, ...] = ()
+    """What training runs said of their requests for it."""
 
 
 def everything() -> Any:
@@ -100,6 +103,7 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
         problem_source=row["problem_text"],
         speedup_interval=None if row["speedup"] is None else (row["speedup_low"], row["speedup_high"]),
         command=command,
+        origins=origins_of(connection, [row["id"]]).get(row["id"], ()),
     )
 
 

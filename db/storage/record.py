@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import ConfigDict, ValidationError
 
 from db.error import StoreError
+from db.storage.origin import ORIGINS, Origin
 from db.storage.rows import storable_result
 from evaluator.results.result import Result
 
@@ -45,6 +46,7 @@ class Stored:
     source: str
     problem_source: str | None
     run: Run | None
+    origins: tuple[Origin, ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Entry:
     problem_source: str | None = None
     command: RunCommand | None = None
     """Its run, if not the store's own."""
+    origins: tuple[Origin, ...] = ()
 
     @classmethod
     def of(cls, result: Result, source: str, first_line: int, problem_source: str | None) -> Self:
@@ -66,8 +69,8 @@ class Entry:
         return cls(storable_result(result), source, problem_source)
 
     def to_line(self) -> str:
-        """The fields of the result, and `source`, `problem_source` and `run`; without a newline."""
-        stored = Stored(source=self.source, problem_source=self.problem_source, run=_run(self.command))
+        """The fields of the result, and `source`, `problem_source`, `run` and `origins`; without a newline."""
+        stored = Stored(self.source, self.problem_source, _run(self.command), self.origins)
         return json.dumps(json.loads(self.result.model_dump_json()) | asdict(stored), allow_nan=False)
 
     @classmethod
@@ -80,9 +83,10 @@ class Entry:
             record.pop("id", None)
             source, problem_source = record.pop("source"), record.pop("problem_source", None)
             command = _command(record.pop("run", None))
+            origins = ORIGINS.validate_python(record.pop("origins", ()))
             if not isinstance(source, str) or not isinstance(problem_source, str | None):
                 raise TypeError("source and problem_source must be texts")
-            return cls(Result.model_validate(record), source, problem_source, command)
+            return cls(Result.model_validate(record), source, problem_source, command, origins)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "record"

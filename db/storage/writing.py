@@ -12,6 +12,7 @@ from db.schema.models import EvaluationRow, RunRow, SourceRow, SubmissionRow
 from db.storage import evidence_rows, rows
 from db.storage.dimensions import Dimensions, describe
 from db.storage.evidence_rows import Parts
+from db.storage.origin import add_origins
 from db.storage.record import Entry, RunCommand
 from db.storage.standing import TallyKey, count, demote, mark_copies, refresh, stand
 from evaluator.results.category import Category
@@ -99,6 +100,7 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
     for number, item in zip(numbers, items, strict=True):
         evidence.add(item.evidence, number)
     evidence.write(connection)
+    add_origins(connection, [(None, number, origin) for number, item in zip(numbers, items, strict=True) for origin in item.item.origins])
     for value in values:
         if value["is_current"]:
             tallies[value["board_id"], value["author_id"], value["category"]] += 1

@@ -14,6 +14,7 @@ from db.exchange import COLUMNS, export_csv, export_json, export_parquet, import
 from db.foreign import foreign_history, import_kernelbench
 from db.kernelbench_results import ForeignVerdict, verdicts
 from db.output.report import dump
+from db.storage.origin import Origin
 from db.store import Entry, Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import CATEGORIES
@@ -33,6 +34,8 @@ def fill(store: Store) -> None:
     store.save_all([Entry(saved, "class ModelNew: ...\n", PROBLEM_SOURCE) for saved in each])
     store.save(result(submission="s0", block=1, speedup=3.0, evidence=full_evidence(HOSTILE)), HOSTILE)
     store.save(result(submission=HOSTILE, author=HOSTILE, environment=environment(HOSTILE), message=HOSTILE), HOSTILE, HOSTILE)
+    asked = (Origin(12, 'é\n<b>\\ "\ufdd1', {"run": "first"}), Origin(0))
+    store.save_all([Entry(result(submission="asked"), "asked", origins=asked)])
     store.save(result(submission="=cmd()", author=None, precision=None), "x" * (2 << 20))
 
 
@@ -66,6 +69,17 @@ def test_json_round_trips(store: Store, tmp_path: Path) -> None:
     assert "secret" not in "".join(lines)
 
 
+@BOTH
+def test_importing_again_adds_new_origins(store: Store, tmp_path: Path) -> None:
+    saved, path = result(), tmp_path / "one.jsonl"
+    for origins in ((Origin(1),), (Origin(1), Origin(2, "p"))):
+        path.write_text(Entry(saved, "x", origins=origins).to_line())
+        import_lines(store, path)
+    assert [each.origins for each in store.each()] == [(Origin(1), Origin(2, "p"))]
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "origins"}))
+    assert import_lines(store, path) == (1, 0), "a file of an older version has none"
+
+
 @pytest.mark.parametrize(
     ("line", "cause"),
     [
@@ -76,6 +90,8 @@ def test_json_round_trips(store: Store, tmp_path: Path) -> None:
         ('{"source": "", "surprise": 1}', "no evaluation that this version can read"),
         ('{"source": "", "run": {}}', "finished_at"),
         ('{"source": "", "run": {"finished_at": null, "expected": -1}}', "a count"),
+        ('{"source": "", "origins": [{"step": -1}]}', "0.step: Input should be greater"),
+        ('{"source": "", "origins": [{"tags": {"a b": "c"}}]}', "0.tags"),
         ("[" * 100_000, "no exported evaluation"),
         (json.dumps(json.loads(Entry(result(), "x").to_line()) | {"category": "timeout"}), "belongs to status"),
     ],

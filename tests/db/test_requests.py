@@ -2,17 +2,18 @@
 
 import threading
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db.error import StoreError
 from db.queue.acceptance import Accepted, Offer, OfferGroup, Outcome, RefusalReason
 from db.queue.requests import Claim, LostClaimsError, Requests
 from db.schema.queue_models import RequestRow, UsageRow
+from db.storage.origin import Origin
 from db.storage.record import Entry
 from db.store import Store
 from evaluator.results.category import Category
@@ -22,8 +23,8 @@ from tests.db.samples import result
 NO_LIMIT = 1_000_000
 
 
-def offer(key: str | None = None, fingerprint: str = "f", reference: tuple[str, str] | None = None) -> Offer:
-    return Offer(uuid.uuid4().hex, key, fingerprint, "softmax", reference, None, None, '{"source": "x"}')
+def offer(key: str | None = None, fingerprint: str = "f", reference: tuple[str, str] | None = None, origin: Origin | None = None) -> Offer:
+    return Offer(uuid.uuid4().hex, key, fingerprint, "softmax", reference, None, None, '{"source": "x"}', origin or Origin())
 
 
 def accept(requests: Requests, *offers: Offer, author: str = "ada", per_day: int | None = None, limit: int = NO_LIMIT) -> list[Outcome]:
@@ -145,6 +146,39 @@ def test_the_same_key_is_the_same_request(requests: Requests) -> None:
     assert again.request.public_id == first.request.public_id
     assert len({each.request.public_id for each in (first, other, elses)}) == 3
     assert mistaken is RefusalReason.CONFLICT
+
+
+@BOTH
+def test_an_evaluation_keeps_the_origin_of_each_request_whenever_it_came(store: Store, requests: Requests) -> None:
+    origins = [Origin(3, "p1"), Origin(3, "p2", {"run": "a", "b": 'é"\\'}), Origin(4, "p1"), Origin(5), Origin(2**63 - 1)]
+    accept(requests, *(offer("k", origin=each) for each in origins[:2]), offer("l", "another"), offer("m", origin=Origin(9)))
+    claims = requests.claim("one", 3, 30.0)
+    accept(requests, offer("k", origin=origins[2]), offer("k", origin=origins[0]), offer("k"), offer("k", "wrong", origin=Origin(8)))
+    numbers = store.save_all([entry(claim, claim.public_id) for claim in claims], also=requests.settle("one", claims))
+    accept(requests, *(offer("k", origin=each) for each in origins))
+    told = [stored.origins for number in numbers if (stored := store.get(number))]
+    assert told == [tuple(origins), (), (Origin(9),)], "equal ones are stored once, and a refused one is not"
+
+
+@pytest.mark.slow
+def test_an_origin_waits_for_the_end_of_its_request(postgresql_url: str) -> None:
+    """On a server, a request is repeated while another process stores its result."""
+    with Store.open(postgresql_url) as store, Store.open(postgresql_url) as other, ThreadPoolExecutor(1) as pool:
+        requests = Requests(store)
+        accept(requests, offer("k", origin=Origin(1)))
+        claims = requests.claim("one", 1, 30.0)
+
+        def meanwhile(connection: Connection, numbers: list[int]) -> None:
+            requests.settle("one", claims)(connection, numbers)
+            waiting.append(pool.submit(accept, Requests(other), offer("k", origin=Origin(2))))
+            with pytest.raises(TimeoutError):
+                waiting[0].result(0.5)
+
+        waiting: list[Future[list[Outcome]]] = []
+        (number,) = store.save_all([entry(claims[0])], also=meanwhile)
+        assert isinstance(waiting[0].result(30)[0], Accepted)
+        stored = store.get(number)
+        assert stored is not None and stored.origins == (Origin(1), Origin(2))
 
 
 @BOTH
