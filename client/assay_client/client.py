@@ -80,13 +80,16 @@ def _answer(response: httpx.Response) -> Answer:
 
 
 def _submissions(
-    responses: Sequence[str], problem: str | Sequence[str], options: Options | None, keys: Sequence[str] | None
+    responses: Sequence[str],
+    problem: str | Sequence[str],
+    prompt: str | Sequence[str] | None,
+    keys: Sequence[str] | None,
+    **common: Any,
 ) -> list[Submission]:
-    """The submissions. Raises ValueError unless there are as many problems and keys as responses."""
-    problems = [problem] * len(responses) if isinstance(problem, str) else problem
-    given = [None] * len(responses) if keys is None else keys
-    rows = zip(responses, problems, given, strict=True)
-    return [Submission(response=response, problem=name, options=options or Options(), key=key) for response, name, key in rows]
+    """The submissions. Raises ValueError unless there are as many problems, prompts and keys as responses, and for an invalid field."""
+    given = [[each] * len(responses) if each is None or isinstance(each, str) else each for each in (problem, prompt, keys)]
+    rows = zip(responses, *given, strict=True)
+    return [Submission(response=response, problem=name, prompt=asked, key=key, **common) for response, name, asked, key in rows]
 
 
 def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing: float) -> list[Reward]:
@@ -123,14 +126,20 @@ class Client(_Base):
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
         missing: float = math.nan,
+        step: int | None = None,
+        prompt: str | Sequence[str] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> list[Reward]:
         """The reward of each response, in the given order.
 
         problem: one for all, or one for each. keys: idempotency keys, one for each; by default derived from the content, so that
-        the same response to the same problem is judged only once. missing: the value for a response without a verdict. Raises
-        NotFinishedError; ServiceError, also if all responses are refused.
+        the same response to the same problem is judged only once. missing: the value for a response without a verdict.
+        step, prompt, tags: the step of the training run, an id or short text of the prompt (one for all, or one for each), and texts by
+        name. The service stores them with the evaluations, and draws the steps of each run, which the tag `run` names. Raises
+        NotFinishedError; ValueError; ServiceError, also if all responses are refused.
         """
-        return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
+        asked = _submissions(responses, problem, prompt, keys, options=options or Options(), step=step, tags=tags)
+        return _rewards(self.evaluate(asked), shaping, missing)
 
     def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
         """The evaluation of each, in the given order, also without a verdict. Raises NotFinishedError; ServiceError, also if all
@@ -208,9 +217,13 @@ class AsyncClient(_Base):
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
         missing: float = math.nan,
+        step: int | None = None,
+        prompt: str | Sequence[str] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> list[Reward]:
         """As Client.score."""
-        return _rewards(await self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
+        asked = _submissions(responses, problem, prompt, keys, options=options or Options(), step=step, tags=tags)
+        return _rewards(await self.evaluate(asked), shaping, missing)
 
     async def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
         """As Client.evaluate."""

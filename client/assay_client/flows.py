@@ -69,29 +69,32 @@ class _Turn:
 
 
 def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[Evaluation]]:
-    """Submit all, and wait for their evaluations; in the given order. Equal submissions are submitted once. Evaluations without a
-    verdict are retried as `settings` says, and returned if they still have none. Raises NotFinishedError; ServiceError, also if the service
-    refuses all."""
-    by_key: dict[str, Submission] = {}
-    for submission in submissions:
-        key = submission.key_in(settings.namespace)
-        if by_key.setdefault(key, submission).to_json() != submission.to_json():
+    """Submit all, and wait for their evaluations; in the given order. Equal submissions are submitted once for each origin. Evaluations
+    without a verdict are retried as `settings` says, and returned if they still have none. Raises NotFinishedError; ServiceError, also if
+    the service refuses all."""
+    firsts: dict[str, Submission] = {}
+    items: dict[tuple[str, str], Submission] = {}
+    given = [(submission.key_in(settings.namespace), json.dumps(submission.origin, sort_keys=True)) for submission in submissions]
+    for (key, origin), submission in zip(given, submissions, strict=True):
+        first = firsts.setdefault(key, submission)
+        if first is not submission and first.content != submission.content:
             raise ValueError(f"two different submissions have the key {key!r}")
+        items.setdefault((key, origin), submission)
     deadline = None if settings.within_s is None else time.monotonic() + settings.within_s
-    ended: dict[str, Evaluation] = {}
-    turns = {key: _Turn() for key in by_key}
+    ended: dict[tuple[str, str], Evaluation] = {}
+    turns = {item: _Turn() for item in items}
     rounds = 0
-    while due := [key for key in by_key if key not in ended]:
-        accepted = yield from _hand_in([(turns[key].key(key), by_key[key]) for key in due], settings)
+    while due := [item for item in items if item not in ended]:
+        accepted = yield from _hand_in([(turns[item].key(item[0]), items[item]) for item in due], settings)
         found = yield from _wait([each.evaluation for each in accepted if not each.evaluation.ended], settings, deadline)
-        for key, each in zip(due, accepted, strict=True):
+        for item, each in zip(due, accepted, strict=True):
             evaluation = found.get(each.evaluation.id, each.evaluation)
-            if _is_final(evaluation, each.stale, turns[key], settings):
-                ended[key] = evaluation
-        if len(ended) < len(by_key) and not all(each.stale for each in accepted):
+            if _is_final(evaluation, each.stale, turns[item], settings):
+                ended[item] = evaluation
+        if len(ended) < len(items) and not all(each.stale for each in accepted):
             yield Pause(settings.patience.pause_s(None, rounds))
             rounds += 1
-    return [ended[submission.key_in(settings.namespace)] for submission in submissions]
+    return [ended[item] for item in given]
 
 
 def _is_final(evaluation: Evaluation, stale: bool, turn: _Turn, settings: Settings) -> bool:

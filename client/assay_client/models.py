@@ -2,12 +2,17 @@
 
 import hashlib
 import json
+import operator
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 MAX_KEY = 190
 """Maximum characters of a key; the service allows 200, and retries add a few."""
+MAX_PROMPT, MAX_TAGS = 500, 16
+"""The service's limits."""
+_TAG_NAME, _TAG_VALUE = re.compile(r"[A-Za-z0-9_.:/-]{1,64}"), re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Submission:
     """One answer to one problem.
 
     Give `response` (Markdown) or `source` (Python); and `problem` (a name), `reference` (Python; needs the token's scope `reference`), or a
-    `name` with the problem, such as `softmax/fused.py`. Raises ValueError for anything else, and for an invalid key.
+    `name` with the problem, such as `softmax/fused.py`. Raises ValueError for anything else, and for an invalid key, step, prompt or tag.
     """
 
     response: str | None = None
@@ -48,7 +53,13 @@ class Submission:
     name: str | None = None
     """Its name."""
     key: str | None = None
-    """The idempotency key; by default derived from the other fields."""
+    """The idempotency key; by default derived from the content."""
+    step: int | None = None
+    """Step of the training run that asks. Step, prompt and tags are stored with the result; they are no part of the content."""
+    prompt: str | None = None
+    """Id or short text of the prompt."""
+    tags: Mapping[str, str] | None = None
+    """Texts by name, such as `run`."""
 
     def __post_init__(self) -> None:
         if (self.response is None) == (self.source is None):
@@ -59,9 +70,15 @@ class Submission:
             raise ValueError("give problem, reference, or a name that says which problem it answers")
         if self.key is not None and not (0 < len(self.key) <= MAX_KEY and all("!" <= character <= "~" for character in self.key)):
             raise ValueError(f"a key has 1 to {MAX_KEY} visible ASCII characters: {self.key!r}")
+        _check_origin(self.step, self.prompt, self.tags or {})
 
     def to_json(self) -> dict[str, Any]:
         """As the service's JSON, without a key."""
+        return self.content | self.origin
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What is judged, as JSON."""
         told: dict[str, Any] = {
             "response": _plain(self.response),
             "source": _plain(self.source),
@@ -73,12 +90,43 @@ class Submission:
         }
         return {name: value for name, value in told.items() if value is not None}
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where it comes from in a training run, as JSON."""
+        told: dict[str, Any] = {
+            "step": None if self.step is None else operator.index(self.step),
+            "prompt": _plain(self.prompt),
+            "tags": dict(self.tags) if self.tags else None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
     def key_in(self, namespace: str) -> str:
         """Its own key, or one that depends only on the content."""
         if self.key is not None:
             return self.key
-        text = json.dumps([namespace, self.to_json()], sort_keys=True)
+        text = json.dumps([namespace, self.content], sort_keys=True)
         return "sha256-" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_origin(step: Any, prompt: Any, tags: Mapping[Any, Any]) -> None:
+    """Raises ValueError for what the service would refuse."""
+    try:
+        within = step is None or 0 <= operator.index(step) < 1 << 63
+    except TypeError:
+        within = False
+    if not within:
+        raise ValueError(f"a step is a whole number from 0: {step!r}")
+    if prompt is not None and not (isinstance(prompt, str) and 0 < len(prompt) <= MAX_PROMPT and "\0" not in prompt):
+        what = f"{len(prompt)} characters" if isinstance(prompt, str) else repr(prompt)
+        raise ValueError(f"a prompt is an id or a short text of 1 to {MAX_PROMPT} characters without NUL: {what}")
+    if len(tags) > MAX_TAGS:
+        raise ValueError(f"at most {MAX_TAGS} tags: {len(tags)}")
+    for name, value in tags.items():
+        if not (isinstance(name, str) and _TAG_NAME.fullmatch(name)):
+            raise ValueError(f"a tag's name has 1 to 64 of the characters A-Z a-z 0-9 _ . : / -: {name!r}")
+        if not (isinstance(value, str) and _TAG_VALUE.fullmatch(value)):
+            what = f"{len(value)} characters" if isinstance(value, str) else repr(value)
+            raise ValueError(f"the tag {name!r} needs a text of 1 to 200 characters on one line: {what}")
 
 
 def _plain(text: str | None) -> str | None:

@@ -27,9 +27,12 @@ def text_of(completion: Completion) -> str:
     return completion if isinstance(completion, str) else str(completion[-1]["content"])
 
 
-def reward_func(completions: Sequence[Completion], problem: Sequence[str], **_columns: Any) -> list[float | None]:
-    """For TRL: one reward per completion, None for one that can't be judged."""
-    rewards = client().score([text_of(completion) for completion in completions], problem)
+def reward_func(
+    completions: Sequence[Completion], problem: Sequence[str], trainer_state: Any = None, **_columns: Any
+) -> list[float | None]:
+    """For TRL: one reward per completion, None for one that can't be judged. The service stores the trainer's step with it."""
+    step = None if trainer_state is None else trainer_state.global_step
+    rewards = client().score([text_of(completion) for completion in completions], problem, step=step)
     return [reward.value if reward.evaluation.judged else None for reward in rewards]
 
 

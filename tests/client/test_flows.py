@@ -26,6 +26,7 @@ from assay_client import (
 from assay_client.errors import ConflictError
 from assay_client.flow import Answer, Call, Flow, Lost, Pause, exchange
 
+from db.storage.origin import Origin
 from evaluator.results.category import Category
 from tests.client.conftest import evaluation
 from tests.web.service.conftest import GOOD, Desk
@@ -222,6 +223,15 @@ def test_what_has_no_verdict_is_judged_again(desk: Desk, caplog: pytest.LogCaptu
     assert len({each.id for each in found}) == 3
 
 
+def test_equal_ones_of_two_steps_share_the_evaluation_that_has_a_verdict(desk: Desk) -> None:
+    asked = [Submission(source=GOOD, problem="softmax", step=step, prompt="p\ud800") for step in (1, 2, 1)]
+    line = Line(desk, Category.INFRASTRUCTURE_ERROR)
+    found = line.settle(*asked)
+    assert found[0] == found[1] == found[2] and line.paths() == [":batch", ":poll", ":batch", ":poll"]
+    assert line.settle(asked[0], Submission(source=GOOD, problem="softmax"))[1] == found[0], "nor is one without a step another one"
+    assert [stored.origins for stored in desk.store.each()] == [(Origin(1, "p?"), Origin(2, "p?"))] * 2
+
+
 def test_it_is_given_up_in_the_end_and_is_begun_anew_another_time(desk: Desk) -> None:
     (one,) = answers(1)
     line = Line(desk, *[Category.INFRASTRUCTURE_ERROR] * 3)
@@ -308,6 +318,7 @@ def test_half_a_submission_is_none() -> None:
 def test_a_key_follows_from_the_content_alone() -> None:
     one = Submission(source="a", problem="p")
     assert one.key_in("") == Submission(source="a", problem="p").key_in("") != one.key_in("other")
+    assert one.key_in("") == Submission(source="a", problem="p", step=3, prompt="x", tags={"run": "a"}).key_in("")
     others = [Submission(response="a", problem="p"), Submission(source="a", problem="q"), Submission(source="a", problem="p", sample_id=1)]
     others += [Submission(source="a", reference="p"), Submission(source="a", problem="p", options=Options(timeout_s=1.0))]
     assert len({each.key_in("") for each in [one, *others]}) == 6

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
+import httpx
 import pytest
 import trl_reward
 from assay_client import (
@@ -31,6 +34,8 @@ from assay_client import (
 )
 from assay_client.command import main
 
+from db.queries.steps import steps
+from db.storage.origin import Origin
 from tests.client.model import BORROWED, NOTHING, WRONG
 from tests.command_line import PROBLEM, PROJECT, submission
 from tests.web.service.in_process import NO_PROFILE, InProcess
@@ -125,6 +130,54 @@ def test_a_response_that_can_not_be_judged_costs_the_batch_no_reward(client: Cli
     trl_reward.client.cache_clear()
 
 
+def test_a_repeated_response_is_judged_once_and_keeps_the_step_of_each_request(service: InProcess, client: Client) -> None:
+    responses = [RAISES, WRONG, WRONG]
+    tags = {"run": "first", "temperature": "0.7"}
+    first = client.score(responses, "double", step=12, prompt=["p0", "p1", "p2"], tags=tags)
+    again = client.score(responses[1:], "double", step=13, prompt="p1", tags=tags)
+    assert client.score([WRONG], "double")[0].evaluation == first[1].evaluation, "it was judged before, without a step"
+    assert [each.evaluation.id for each in again] == [first[1].evaluation.id] * 2 == [first[2].evaluation.id] * 2
+
+    async def score() -> str:
+        async with AsyncClient(service.address, service.token) as opened:
+            return (await opened.score([WRONG], "double", step=0))[0].evaluation.id
+
+    assert asyncio.run(score()) == first[1].evaluation.id
+    result = first[1].evaluation.result
+    stored = service.store.get(result.number) if result else None
+    assert stored is not None and stored.origins == (
+        *(Origin(12, prompt, tags) for prompt in ("p1", "p2")),
+        *(Origin(13, "p1", tags), Origin(0)),
+    )
+    told = {worth.step: worth for worth in steps(service.store, "ada") if worth.run == "first"}
+    assert {step: (worth.evaluations, worth.right) for step, worth in told.items()} == {12: (2, 0.0), 13: (1, 0.0)}
+
+
+BAD_ORIGINS: list[tuple[dict[str, Any], str, str]] = [
+    ({"step": -1}, "a step is a whole number from 0: -1", "step: Input should be greater than or equal to 0"),
+    ({"step": 1 << 63}, "a step is", "step: Input should be less than"),
+    ({"step": 1.5}, "a step is a whole number from 0: 1.5", "step: Input should be a valid integer"),
+    ({"prompt": "x" * 501}, "1 to 500 characters without NUL: 501 characters", "prompt: String should have at most 500"),
+    ({"prompt": ""}, "0 characters", "prompt: String should have at least 1"),
+    ({"tags": {"run": "x" * 201}}, "the tag 'run' needs a text of 1 to 200 characters on one line: 201", "tags.run: String should have at"),
+    ({"tags": {"run": 7}}, "the tag 'run' needs a text of 1 to 200 characters on one line: 7", "tags.run: Input should be a valid string"),
+    ({"tags": {"a b": "x"}}, "a tag's name has 1 to 64 of the characters A-Z", "tags.a b"),
+    ({"tags": {f"t{number}": "x" for number in range(17)}}, "at most 16 tags: 17", "tags: Dictionary should have at most 16 items"),
+]
+
+
+def test_a_bad_step_prompt_or_tag_is_told_by_the_client_and_by_the_service(service: InProcess, client: Client) -> None:
+    headers = {"Authorization": f"Bearer {service.token}"}
+    body = {"problem": "double", "response": "a response that is never judged"}
+    for fields, by_client, by_service in BAD_ORIGINS:
+        with pytest.raises(ValueError, match=re.escape(by_client)):
+            client.score([WRONG], "double", **fields)
+        answer = httpx.post(f"{service.address}/v1/evaluations", json=body | fields, headers=headers)
+        assert answer.status_code == 422 and any(by_service in line for line in answer.json()["error"]["details"]), answer.text
+    with pytest.raises(ValueError, match="shorter"):
+        client.score([WRONG, WRONG], "double", prompt=["p0"])
+
+
 def test_errors_say_what_is_wrong(service: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     with Client(service.address, "assay_wrong", HASTY) as opened, pytest.raises(UnauthorizedError, match="401 unauthorized"):
         opened.problems()
@@ -163,11 +216,12 @@ def test_who_has_answered_once_is_waited_for() -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_example_for_trl_and_verl() -> None:
+def test_the_example_for_trl_and_verl(service: InProcess) -> None:
     trl_reward.client.cache_clear()
     conversation = [{"role": "assistant", "content": WRONG}]
-    columns: dict[str, Any] = {"prompts": ["p", "p"], "problem": ["double", "double"], "trainer_state": None}
+    columns: dict[str, Any] = {"prompts": ["p", "p"], "problem": ["double", "double"], "trainer_state": SimpleNamespace(global_step=77)}
     assert trl_reward.reward_func(completions=[NOTHING, conversation], **columns) == pytest.approx([0.0, 0.2])
+    assert [(each.run, each.evaluations) for each in steps(service.store, "ada") if each.step == 77] == [(None, 2)]
     scores = trl_reward.compute_score_batch(
         data_sources=["assay", "assay"], solution_strs=[BORROWED, WRONG], ground_truths=["double", "double"], extra_infos=[{}, {}]
     )

@@ -67,9 +67,7 @@ class Intake:
             raise invalid(error) from error
         timeout_s = self._timeout_s(submit.options)
         inline = await self._check(grant, submit)
-        content = submit.model_dump(
-            mode="json", exclude={"idempotency_key", "reference", "problem", "sample_id", "name"}, exclude_defaults=True
-        )
+        content = submit.model_dump(mode="json", include={"source", "response", "options"}, exclude_defaults=True)
         options = content.get("options", {}) | ({} if timeout_s == submit.options.timeout_s else {"timeout_s": timeout_s})
         name = inline.name if inline else self._problems.answered(submit)
         identity = [name, inline.sha256 if inline else None, submit.sample_id, content, *([submit.name] if submit.name else ())]
@@ -82,6 +80,7 @@ class Intake:
             sample_id=submit.sample_id,
             name=submit.name,
             body=json.dumps(content | {"options": options} if options else content),
+            origin=submit.origin,
         )
 
     def _timeout_s(self, options: Options) -> float:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from db.storage.origin import Origin, Prompt, Step, Tags
 from evaluator.judge.timing.protocols import names
 from evaluator.problem.declaration import PRECISIONS, PrecisionName
 from evaluator.submission.source import MAX_CODE_BYTES
@@ -125,6 +126,8 @@ class Submit(Model):
                     "response": f"Here it is:\n\n```python\n{_SOURCE}```\n",
                     "options": {"timeout_s": 30, "shapes": "own"},
                     "sample_id": 7,
+                    "step": 12,
+                    "tags": {"run": "first"},
                 },
             ],
         }
@@ -143,9 +146,19 @@ class Submit(Model):
         description="Name, such as `softmax/fused.py`: stored with the request, and with the result as `service/AUTHOR/NAME`. "
         "Without `problem`, the name or a header comment in the text says which problem it answers, as on the command line.",
     )
+    step: Step | None = Field(None, description="Step of the training run that asks; stored with the result, as `prompt` and `tags` are.")
+    prompt: Prompt | None = Field(None, description="Id or short text of the prompt.")
+    tags: Tags = Field(
+        default_factory=dict, description="Texts by name, such as `run`: none of the three is part of the content that a key stands for."
+    )
     idempotency_key: Key | None = Field(
         None, description="Same as the header `Idempotency-Key`, for the items of a batch: the same key is never judged twice."
     )
+
+    @property
+    def origin(self) -> Origin:
+        """What a training run says of the request."""
+        return Origin(self.step, self.prompt, self.tags)
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
