@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from db import DEFAULT_DATABASE
 from db.error import StoreError
 from db.exchange import COLUMNS, FLAG, INTEGER, MOMENT, NUMBER, rows
-from db.list_options import category_of, moment_of, status_of
+from db.list_options import category_of, moment_of, status_of, tag_of
 from db.queries.evaluations import Choice, chosen
 from db.queries.filters import Filters
 from db.queries.names import require_known, run_number
@@ -36,6 +36,8 @@ def read(
     category: str | None = None,
     run: int | str | None = None,
     since: str | datetime | None = None,
+    step: int | None = None,
+    tag: str | None = None,
     limit: int | None = None,
 ) -> "pandas.DataFrame":
     """The evaluations of a database, history included, one row each, in the order in which they were stored.
@@ -58,6 +60,8 @@ def read(
             None if category is None else _checked(category_of, category),
             None if run is None else run_number(store, str(run)),
             _moment(since),
+            step,
+            None if tag is None else _checked(tag_of, tag),
         )
         found = list(rows(store, chosen(store, choice, limit)))
     values = zip(*found, strict=True) if found else ([] for _ in COLUMNS)

@@ -22,6 +22,8 @@ ORDERS = {
     **dict.fromkeys(("status", "category", "submission", "author", "problem", "case", "device"), False),
 }
 """Columns by which evaluations can be sorted, and whether `list` shows the highest first."""
+MAX_STEP = 2**63 - 1
+TAG = re.compile(r"[A-Za-z0-9_.:/-]+=.*")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -40,6 +42,8 @@ def add_choice(command: argparse.ArgumentParser) -> None:
     add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only this status: {', '.join(statuses)}")
     add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only this category, as in timeout")
     add("--run", metavar="N", help="only this run: its number, or `last`")
+    add("--step", type=_step, metavar="N", help="only this training step")
+    add("--tag", type=_tag, metavar="NAME=VALUE", help="only this tag of training")
     add("--since", type=_since, metavar="WHEN", help="only since: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
 
 
@@ -64,7 +68,7 @@ def choice_of(store: "Store", options: argparse.Namespace) -> "Choice":
     from db.queries.names import run_number
 
     run = None if options.run is None else run_number(store, options.run)
-    return Choice(filters_of(store, options), options.status, options.category, run, options.since)
+    return Choice(filters_of(store, options), options.status, options.category, run, options.since, options.step, options.tag)
 
 
 def evaluation_of(text: str) -> int | str:
@@ -102,6 +106,26 @@ def moment_of(text: str) -> datetime:
     except (ValueError, OverflowError) as error:
         raise ValueError(f"invalid time {text!r}; use 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00") from error
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def tag_of(text: str) -> str:
+    """The text itself. Raises ValueError for anything but NAME=VALUE."""
+    if not TAG.fullmatch(text):
+        raise ValueError(f"invalid tag {text!r}; use NAME=VALUE, as in run=first")
+    return text
+
+
+def _tag(text: str) -> str:
+    try:
+        return tag_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _step(text: str) -> int:
+    if not text.isdecimal() or int(text) > MAX_STEP:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0, not {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

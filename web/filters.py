@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Query
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from db.list_options import moment_of
+from db.list_options import moment_of, tag_of
 from db.queries.filters import HELP, Filters
 from evaluator.results.category import Category, Status
 from evaluator.results.protocol_names import alternative
@@ -30,6 +30,15 @@ def _moment(text: str | None) -> datetime | None:
     return moment_of(text) if text else None
 
 
+def _tag(text: str | None) -> str | None:
+    return tag_of(text) if text else None
+
+
+def _step(value: Any) -> Any:
+    """None for an empty field; the step 0 is a value."""
+    return None if value == "" else value
+
+
 MAX_ID = 2**63 - 1
 """Largest integer of a database column."""
 ChosenStatus = Annotated[Status | None, BeforeValidator(_given), Query()]
@@ -37,6 +46,10 @@ ChosenCategory = Annotated[Category | None, BeforeValidator(_given), Query()]
 ChosenRun = Annotated[Annotated[int, Field(ge=1, le=MAX_ID)] | None, BeforeValidator(_given), Query()]
 Since = Annotated[Annotated[datetime | None, PlainValidator(_moment)], Query()]
 """Earliest start of an evaluation: a duration ago (`12h`, `7d`) or a date."""
+Step = Annotated[Annotated[int, Field(ge=0, le=MAX_ID)] | None, BeforeValidator(_step), Query()]
+"""The step of a training run."""
+Tag = Annotated[Annotated[str | None, PlainValidator(_tag)], Query()]
+"""A tag of a training run: `name=value`."""
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 

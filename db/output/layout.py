@@ -9,7 +9,7 @@ from evaluator.results.display.text import cell
 
 Item = RenderableType | Table
 """An argument of `evaluator.results.display.screen.rendered`."""
-_TEXTS = ("message", "cause", "remark", "more", "kernel", "where", "first wrong", "shapes", "inputs")
+_TEXTS = ("message", "cause", "remark", "more", "kernel", "where", "first wrong", "shapes", "inputs", "prompt", "tags")
 """Columns whose values may wrap."""
 
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from rich.text import Text
 
@@ -17,14 +18,17 @@ from evaluator.results.display.text import block
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Environment, Result
 
+MAX_ORIGINS = 20
+"""Maximum requests of training runs that are shown; the JSON has all."""
 LEAST_HELD_S = 0.0005
 """Minimum seconds of a stage's device time that are shown, with three decimals."""
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
-    """The result's fields, `evidence`, `environment`, `id` and `speedup_interval`; with the source also `source` and `source_exact`."""
+    """The result's fields, `evidence`, `environment`, `id`, `speedup_interval` and `origins`; with the source also `source` and
+    `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
-    value |= stored.result.derived() | {"speedup_interval": stored.speedup_interval}
+    value |= stored.result.derived() | {"speedup_interval": stored.speedup_interval, "origins": [asdict(each) for each in stored.origins]}
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -75,6 +79,26 @@ def _verdict(stored: StoredEvaluation) -> Iterator[Item]:
             "command": stored.command and shlex.join(stored.command.words),
         }
     )
+    if stored.origins:
+        yield heading("Requested by training runs")
+        table = table_of("step", "prompt", "tags")
+        for step, prompt, tags in origin_rows(stored):
+            table.add(step, prompt, tags)
+        yield table
+        if (left := len(stored.origins) - MAX_ORIGINS) > 0:
+            yield block(f"and {left} more")
+
+
+def origin_rows(stored: StoredEvaluation) -> list[tuple[int | str, str, str]]:
+    """Step, prompt and tags of the first origins."""
+    return [
+        (
+            "" if origin.step is None else origin.step,
+            origin.prompt or "",
+            ", ".join(f"{name}={value}" for name, value in origin.tags.items()),
+        )
+        for origin in stored.origins[:MAX_ORIGINS]
+    ]
 
 
 def _evidence(evidence: Evidence) -> Iterator[Item]:

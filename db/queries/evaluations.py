@@ -11,6 +11,8 @@ from db.queries.leaderboard import boards_that_pass
 from db.queries.ranking import EVERYTHING, author_id
 from db.queries.runs import EvaluationSummary, summary_query
 from db.schema.models import BoardRow, EvaluationRow, SubmissionRow
+from db.schema.queue_models import OriginRow
+from db.storage.origin import with_tag
 from db.store import Store
 from evaluator.results.category import Category, Status
 
@@ -26,6 +28,19 @@ class Choice:
     run_id: int | None = None
     since: datetime | None = None
     """Earliest start."""
+    step: int | None = None
+    """A training step of its requests."""
+    tag: str | None = None
+    """A tag of its requests, as `name=value`. With `step`, of the same request."""
+
+    @property
+    def requested(self) -> Any:
+        """A query for the ids of evaluations with such a request; None without `step` and `tag`."""
+        wanted = [] if self.step is None else [OriginRow.step == self.step]
+        if self.tag is not None:
+            name, _, value = self.tag.partition("=")
+            wanted.append(with_tag(name, value))
+        return select(OriginRow.evaluation_id).where(OriginRow.evaluation_id.is_not(None), *wanted) if wanted else None
 
 
 def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSummary, ...]:
@@ -56,6 +71,8 @@ def _wanted(connection: Connection, choice: Choice) -> tuple[tuple[Any, ...], An
         wanted.append(row.run_id == choice.run_id)
     if choice.since is not None:
         wanted.append(row.started_at >= choice.since)
+    if (requested := choice.requested) is not None:
+        wanted.append(row.id.in_(requested))
     given, author = boards_that_pass(choice.filters), choice.filters.author
     if given:
         wanted.append(row.board_id.in_(select(BoardRow.id).where(*given)))

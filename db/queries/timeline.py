@@ -173,6 +173,9 @@ class Timeline:
         if given := boards_that_pass(choice.filters):
             boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()
             chosen &= np.isin(np.frombuffer(self._boards, dtype=np.int32), np.array(boards, dtype=np.int32))
+        if (requested := choice.requested) is not None:
+            numbers = connection.execute(requested).scalars().all()
+            chosen &= np.isin(np.frombuffer(self._ids, dtype=np.int64), np.array(numbers, dtype=np.int64))
         return chosen
 
     def _keys(self, connection: Connection, sort: str | None, chosen: Any, ids: Any) -> Any:

@@ -1,6 +1,7 @@
 """Evaluations as a DataFrame."""
 
 import inspect
+import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,8 @@ import db.__main__
 from configuration.values import name_of, options_of
 from db.error import StoreError
 from db.exchange import COLUMNS
+from db.storage.origin import Origin
+from db.storage.record import Entry
 from db.store import Store
 from evaluator.results.category import Category, Status
 from tests.db.samples import result
@@ -30,7 +33,8 @@ def url(tmp_path: Path) -> Iterator[str]:
         with Store.open(url) as store:
             store.start_run(["a command"])
             store.save(result(submission=f"{run}.py", started_at=NOON + timedelta(days=run), speedup=2.0 + run), "class ModelNew: ...\n")
-            store.save(result(Category.WRONG_VALUES, submission=f"w{run}.py", author=None, problem="gelu", sample_id=run), "")
+            wrong = result(Category.WRONG_VALUES, submission=f"w{run}.py", author=None, problem="gelu", sample_id=run)
+            store.save_all([Entry(wrong, "", origins=(Origin(run), Origin(7, None, {"run": "é"})))])
     yield url
 
 
@@ -49,6 +53,7 @@ def test_every_evaluation_is_a_row_with_typed_columns(url: str) -> None:
     assert kinds["message"].startswith("string") and kinds["started_at"] == "datetime64[us, UTC]"
     assert frame["started_at"][0] == NOON and frame["sample_id"].tolist()[1] == 0 and frame["sample_id"].isna()[0]
     assert frame["author"].tolist()[0] == "ada" and frame["author"].isna()[1]
+    assert [each["step"] for each in json.loads(frame["origins"][3])] == [1, 7] and frame["origins"].isna().tolist()[0]
     assert frame.groupby("problem", observed=True)["speedup"].count().to_dict() == {"gelu": 0, "softmax": 2}
 
 
@@ -58,9 +63,12 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"status": "incorrect", "run": "last"}, [4]),
     ({"since": datetime(2026, 5, 2), "problem": "softmax"}, [3]),
     ({"category": "timeout"}, []),
+    ({"step": 0}, [2]),
+    ({"tag": "run=é"}, [2, 4]),
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
+    ({"tag": "run"}, "use NAME=VALUE"),
     ({"since": "soon"}, "invalid time 'soon'"),
 ]
 

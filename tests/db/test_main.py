@@ -15,7 +15,8 @@ from unittest import mock
 import pytest
 
 from db.__main__ import main
-from db.store import Store
+from db.storage.origin import Origin
+from db.store import Entry, Store
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
@@ -218,6 +219,7 @@ def test_show_json_is_the_result(store: Store, url: str) -> None:
     compiled = {"runtime_ms": 1.25, "speedup": 0.625}
     assert value.pop("baselines") == {"eager": {"runtime_ms": 4.0, "speedup": 2.0}, "compile": compiled}
     assert value.pop("best_baseline") == "compile"
+    assert value.pop("origins") == []
     assert Result.model_validate(value) == saved
     value = json.loads(output("--db", url, "show", str(number), "--json", "--source"))
     assert value["source"] == SOURCE and value["source_exact"] is True
@@ -374,7 +376,8 @@ def listed_store(store: Store) -> Store:
     store.save(
         result(Category.ILLEGAL_MEMORY_ACCESS, submission="d.py", problem="bias_residual_relu", author="a-long-name-of-a-model"), "4"
     )
-    store.save(result(Category.REDUCED_PRECISION, submission="e.py", case="small"), "5")
+    asked = tuple(Origin(step, "p7", {"run": run, "seed": "1"}) for step, run in ((12, "first"), (20, "x-second")))
+    store.save_all([Entry(result(Category.REDUCED_PRECISION, submission="e.py", case="small"), "5", origins=asked)])
     return store
 
 
@@ -386,6 +389,11 @@ LISTED: list[tuple[tuple[str, ...], list[int]]] = [
     (("--since", "1d"), [5, 4, 3, 1]),
     (("--since", "2000-01-01", "--category", "ok"), [1]),
     (("--since", "2999-01-01T12:00"), []),
+    (("--step", "12"), [5]),
+    (("--tag", "run=first", "--sort", "submission"), [5]),
+    (("--step", "20", "--tag", "run=first"), []),
+    (("--tag", "seed=1", "--author", "ada"), [5]),
+    (("--tag", "run=second"), []),
     (("--sort", "speedup"), [1, 5, 4, 3, 2]),
     (("--sort", "submission", "--run", "1"), [4, 5]),
     (("--sort", "category", "--limit", "1"), [4]),
@@ -395,6 +403,9 @@ MISTYPED: dict[tuple[str, str], str] = {
     ("--category", "tiemout"): "no category 'tiemout'; nearest: timeout",
     ("--since", "yesterday"): "invalid time 'yesterday'",
     ("--since", "999999d"): "invalid time '999999d'",
+    ("--step", "-1"): "a whole number from 0",
+    ("--tag", "run"): "invalid tag 'run'; use NAME=VALUE",
+    ("--tag", 'a"b=c'): "use NAME=VALUE",
     ("--limit", "0"): "a whole number from 1",
     ("--sort", "speed"): "invalid choice: 'speed'",
     ("--statsu", "correct"): "python -m db list: error: unrecognized arguments: --statsu correct",
@@ -413,6 +424,14 @@ def test_list_shows_what_is_asked_for_newest_first(listed_store: Store, url: str
         with pytest.raises(SystemExit, match="2"):
             main(["list", "--db", url, *words])
         assert told in capsys.readouterr().err, words
+
+
+def test_show_lists_the_requests_of_training_runs(listed_store: Store, url: str) -> None:
+    lines = output("--db", url, "show", "5").split("Requested by training runs\n")[1].splitlines()
+    assert [line.split() for line in lines[1:3]] == [["12", "p7", "run=first,", "seed=1"], ["20", "p7", "run=x-second,", "seed=1"]]
+    (first, _) = json.loads(output("--db", url, "show", "5", "--json"))["origins"]
+    assert first == {"step": 12, "prompt": "p7", "tags": {"run": "first", "seed": "1"}}
+    assert "training" not in output("--db", url, "show", "1")
 
 
 def test_export_has_the_filters_of_list(listed_store: Store, url: str) -> None:

@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from db.foreign import foreign_history
 from db.output.plot_roofline import roofline
-from db.output.show import evaluation_json, stage_rows
+from db.output.show import MAX_ORIGINS, evaluation_json, stage_rows
 from db.queries.runs import of_ids
+from db.storage.origin import Origin
 from db.store import StoredEvaluation
 from evaluator.diagnosis.feedback import Feedback, Section, feedback
 from evaluator.problem.declaration import PRECISIONS
@@ -72,6 +73,8 @@ class EvaluationPage(PageContent):
     feedback: Feedback
     lines: tuple[Line, ...]
     lines_left_out: int
+    origins: tuple[Origin, ...]
+    """The first ones."""
     stages: tuple[tuple[str, float, float, float], ...]
     """Name, seconds and share of each stage."""
     has_error_map: bool
@@ -117,6 +120,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         feedback=told,
         lines=tuple(_lines(site, stored, told, lines))[:MAX_LINES],
         lines_left_out=max(0, lines.count("\n") + 1 - MAX_LINES),
+        origins=stored.origins[:MAX_ORIGINS],
         stages=tuple(stage_rows(result)),
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
         has_gross_error=any(output.gross_error is not None for item in evidence.rounds for output in item.outputs),

@@ -10,7 +10,7 @@ from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, in_order
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
-from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
+from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since, Step, Tag
 from web.forms import Field, choice_field, fields_of, text_field, unknown_name, unknown_run
 from web.site import PageContent, Site, SiteOf, page
 from web.tables import Column, Table, is_descending, ordered_table
@@ -56,11 +56,13 @@ def evaluations_page(
     category: ChosenCategory = None,
     run: ChosenRun = None,
     since: Since = None,
+    step: Step = None,
+    tag: Tag = None,
     sort: Name = None,
     order: Name = None,
     number: PageNumber = 1,
 ) -> EvaluationsPage:
-    choice = Choice(filters, status, category, run, since)
+    choice = Choice(filters, status, category, run, since, step, tag)
     shown = listed(site, choice, sort, order, number)
     names = [name for name, info in CATEGORIES.items() if status in (None, info.status)]
     return EvaluationsPage(
@@ -72,6 +74,8 @@ def evaluations_page(
             *fields_of(site, filters, "problem", "author", "device", "case", "precision"),
             text_field("run", None if run is None else str(run), "number"),
             text_field("since", _text(since), "7d or 2026-05-01"),
+            text_field("step", None if step is None else str(step), "of training"),
+            text_field("tag", tag, "name=value"),
         ),
         table=shown,
         filtered=choice != Choice(),
