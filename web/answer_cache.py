@@ -20,7 +20,7 @@ SHARE = 0.05
 @dataclass(frozen=True, slots=True)
 class _Kept:
     value: Any
-    state: tuple[int, int]
+    state: tuple[int, ...]
     """State of the database when the answer was found."""
     found_at_s: float
     cost_s: float

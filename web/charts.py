@@ -21,6 +21,7 @@ from db.output.plot_error import error_figure
 from db.output.plot_times import draw_side, sides
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BoardProgress, Point
+from db.queries.steps import StepWorth
 from db.queries.timeline import INTERVALS, Intervals
 from evaluator.results.category import Category
 from evaluator.results.display.text import plain_line
@@ -90,6 +91,26 @@ def author_progress(settings: Sequence[AuthorProgress]) -> Figure:
     """An author's mean speedup over all tasks over time, and the speedups of single evaluations."""
     lines = [(_place(setting), list(setting.means), setting.points) for setting in settings]
     return _progress(lines, "speedup, and its mean over all tasks")
+
+
+def steps(worths: Sequence[StepWorth]) -> Figure:
+    """The shares of right and of faster evaluations over the steps of each training run."""
+    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
+    axes: Any = figure.add_subplot()
+    runs = list(dict.fromkeys(worth.run for worth in worths))
+    for run, colour in zip(runs[-MAX_AUTHORS:], _COLOURS, strict=False):
+        own = [worth for worth in worths if worth.run == run]
+        name = "" if run is None else f" in {run}"
+        places = [worth.step for worth in own]
+        axes.plot(places, [worth.right for worth in own], ".-", color=colour, label=_label(f"right{name}"))
+        axes.plot(places, [worth.faster for worth in own], ".:", color=colour, label=_label(f"faster{name}"))
+    axes.set_xlabel("step")
+    axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    axes.set_ylabel("share of its evaluations")
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, 0))
+    _legend(axes, outside=True)
+    return figure
 
 
 def _progress(lines: Sequence[tuple[str, Sequence[tuple[datetime, float]], Sequence[Point]]], what: str) -> Figure:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from db.queries.ranking import chunks
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
+from db.schema.queue_models import OriginRow
 from db.store import Store
 
 _COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at)
@@ -118,12 +119,11 @@ def newest(store: Store) -> int:
         return connection.execute(select(func.max(EvaluationRow.id))).scalar() or 0
 
 
-def state(store: Store) -> tuple[int, int]:
-    """Ids of the newest evaluation and submission; 0 if there is none. A changed author makes new submissions (`db.authorship`)."""
+def state(store: Store) -> tuple[int, ...]:
+    """Ids of the newest evaluation, submission and origin; 0 if there is none. A changed author makes new submissions (`db.authorship`)."""
     with store.read() as connection:
-        query = select(select(func.max(EvaluationRow.id)).scalar_subquery(), select(func.max(SubmissionRow.id)).scalar_subquery())
-        evaluation, submission = connection.execute(query).one()
-    return evaluation or 0, submission or 0
+        query = select(*(select(func.max(row.id)).scalar_subquery() for row in (EvaluationRow, SubmissionRow, OriginRow)))
+        return tuple(number or 0 for number in connection.execute(query).one())
 
 
 def summary_query() -> Any:

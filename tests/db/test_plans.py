@@ -25,6 +25,8 @@ from db.queries.progress import author_progress, problem_progress
 from db.queries.ratio import timed
 from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
+from db.queries.steps import steps
+from db.storage.origin import Origin
 from db.store import Entry, EvaluationKey, Store
 from db.upkeep import check
 from evaluator.results.category import Category
@@ -62,6 +64,9 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "evaluations of a problem": lambda store: evaluations(store, Choice(Filters(problem="p4")), 20),
     "evaluations of an author": lambda store: evaluations(store, Choice(Filters(author="author 1", problem="p4")), 20),
     "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
+    "evaluations of a step": lambda store: evaluations(store, Choice(step=12), 20),
+    "evaluations with a tag": lambda store: evaluations(store, Choice(Filters(author="author 1"), tag="run=first"), 20),
+    "steps": lambda store: steps(store, "author 1"),
     "runs": lambda store: runs(store, 20),
     "two evaluations": lambda store: timed(store, 7, 8),
     "the best other": lambda store: best_other(store, timed(store, 8)[8]),
@@ -83,7 +88,8 @@ def fill(store: Store) -> None:
     for number in range(1000):
         category = (Category.TIMEOUT, Category.OK, Category.REDUCED_PRECISION if number % 20 == 1 else Category.OK)[number % 3]
         saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
-        items.append(Entry(saved, str(number), PROBLEM_SOURCE))
+        asked = (Origin(number, None, {"run": "first"}),) if number % 4 == 0 else ()
+        items.append(Entry(saved, str(number), PROBLEM_SOURCE, origins=asked))
     for part in (items[:500], items[500:]):
         store.start_run(["pipeline.py"])
         store.save_all(part)

@@ -15,6 +15,7 @@ from db.queries.progress import AuthorProgress, author_progress
 from db.queries.ranking import EVERYTHING
 from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
+from db.queries.steps import StepWorth, steps
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.forms import unknown_name
@@ -39,6 +40,7 @@ class AuthorPage(PageContent):
     best: LeaderboardRow | None
     """The place with the highest speedup."""
     failures: Failures
+    steps: tuple[StepWorth, ...]
     latest: tuple[EvaluationSummary, ...]
     others: tuple[str, ...]
     """Other authors on the same overall boards."""
@@ -74,6 +76,7 @@ def author_page(
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
     shown = places_table(site, rows, sort, order, number)
+    trained = site.memory.recall(("steps", name), lambda: steps(site.store, name))
     latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
         value={
@@ -83,6 +86,7 @@ def author_page(
             ],
             "places": rows,
             "progress": _progress(site, name) if request.url.path.endswith(".json") else (),
+            "steps": trained,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
@@ -94,6 +98,7 @@ def author_page(
         solved=len({row.problem for row in rows}),
         best=max(rows, key=lambda row: row.speedup, default=None),
         failures=counts,
+        steps=trained,
         latest=latest,
         others=tuple(sorted({row.author for board, _ in standing for row in board.rows if row.author and row.author != name})),
     )

@@ -10,6 +10,7 @@ from db.output.plot_roofline import roofline, roofline_figure
 from db.output.plot_workloads import workloads_figure
 from db.queries.curves import Speedups, best_speedups
 from db.queries.progress import author_progress, problem_progress
+from db.queries.steps import steps
 from web import charts
 from web.charts import Theme
 from web.filters import MAX_NAME, FiltersOf, ReducedPrecision
@@ -37,6 +38,15 @@ def progress_of_author(site: SiteOf, name: Annotated[str, Query(max_length=MAX_N
     told = "; ".join(f"{setting.case or 'no case'} on {setting.device_name}: up to {setting.means[-1][1]:.3g}" for setting in found)
     title = f"Speedups of {name} over time"
     return _picture(site, ("author", name), theme, lambda: charts.author_progress(found), title, f"The mean of the best so far. {told}.")
+
+
+@router.get("/author/steps.svg")
+def steps_of_author(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
+    found = site.memory.recall(("steps", name), lambda: steps(site.store, name))
+    if not found:
+        raise NotFoundError(f"{name!r} has no training steps.")
+    told = f"{found[-1].right:.0%} right at step {found[-1].step}"
+    return _picture(site, ("steps", name), theme, lambda: charts.steps(found), f"Training steps of {name}", f"The last: {told}.")
 
 
 @router.get("/fast_p.svg")

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from db.store import Store
+from db.queries.runs import state
+from db.storage.origin import Origin, add_origins
+from db.store import Entry, Store
 from evaluator.results.category import Category
 from tests.command_line import PROJECT, Bench
-from tests.db.samples import full_evidence, in_workloads, result
+from tests.db.samples import PROBLEM_SOURCE, full_evidence, in_workloads, result
 from tests.web.conftest import put
 from tests.web.seen import Seen, seen
 from web.pages.evaluations import rerun_command
@@ -38,6 +40,52 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
         assert text in timed.text, text
+
+
+def test_an_evaluation_shows_what_training_runs_said_and_leads_to_others_of_the_step(client: TestClient, store: Store) -> None:
+    tags = {"run": "<b>first", "seed": "1"}
+    origins = (Origin(12, "<i>prompt", tags), *(Origin(step) for step in range(30)))
+    for saved, asked in ((result(submission="a"), origins), (result(Category.TIMEOUT, submission="b"), (Origin(12),))):
+        store.save_all([Entry(saved, "x", PROBLEM_SOURCE, origins=asked)])
+    found = seen(client, "/evaluation/1")
+    assert ["12", "<i>prompt", "run=<b>first seed=1"] in [[cell.strip() for cell in row] for row in found.rows]
+    assert "11 more are in the JSON." in " ".join(found.text.split())
+    assert client.get("/evaluation/1.json").json()["origins"][0] == {"step": 12, "prompt": "<i>prompt", "tags": tags}
+    numbers = {}
+    for link in ("/evaluations?step=12", "/evaluations?tag=run%3D%3Cb%3Efirst"):
+        assert link in found.links
+        numbers[link] = {row["evaluation_id"] for row in client.get(link.replace("?", ".json?")).json()["evaluations"]}
+    assert list(numbers.values()) == [{1, 2}, {1}]
+    assert client.get("/evaluations.json?step=0&tag=").json()["total"] == 1
+    for wrong in ("step=-1", "step=x", "tag=run", f"step={2**63}"):
+        assert client.get(f"/evaluations?{wrong}").status_code in (400, 422), wrong
+    assert "training" not in seen(client, "/evaluation/2").text.replace("Requested by training runs", "", 1)
+
+
+def test_an_author_s_training_steps_are_drawn_run_by_run(client: TestClient, store: Store) -> None:
+    for number, (category, step, run) in enumerate(
+        [
+            (Category.OK, 2, "a"),
+            (Category.TIMEOUT, 2, "a"),
+            (Category.TIMEOUT, 1, "a"),
+            (Category.NO_DEVICE, 1, "a"),
+            (Category.OK, 1, None),
+        ]
+    ):
+        asked = (Origin(step, f"p{number}", {"run": run} if run else {}), Origin(step, "again", {"run": run} if run else {}))
+        store.save_all([Entry(result(category, submission=f"s{number}", speedup=2.0), "x", PROBLEM_SOURCE, origins=asked)])
+    told = client.get("/author.json?name=ada").json()["steps"]
+    assert [tuple(each.values()) for each in told] == [
+        *((None, 1, 1, 1.0, 1.0, pytest.approx(2.0)), ("a", 1, 1, 0.0, 0.0, None), ("a", 2, 2, 0.5, 0.5, pytest.approx(2.0)))
+    ]
+    (link,) = {link for link in seen(client, "/author?name=ada").links if "steps.svg" in link and "light" in link}
+    picture = client.get(link).text
+    assert "right in a" in picture and "faster in a" in picture and "The last: 50% right at step 2." in picture
+    assert client.get("/author/steps.svg?name=bob").status_code == 404
+    before = state(store)
+    with store.change() as connection:
+        add_origins(connection, [(None, 5, Origin(9))])
+    assert state(store) != before, "kept figures are found again after a repeated request"
 
 
 def test_the_command_on_the_page_judges_it_again(tmp_path: Path) -> None:
