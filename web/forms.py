@@ -1,11 +1,12 @@
 """The filter form of a page, and the names that it proposes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from db.error import StoreError
+from db.queries.facets import Facets
 from db.queries.filters import ANSWERS, COLUMNS, Filters
 from db.queries.names import require_known, run_number
 from db.schema.evidence_models import WorkloadRow
@@ -30,14 +31,21 @@ class Field:
     """Label for no choice."""
     hint: str = ""
     """Example of a value to type."""
+    counts: Mapping[str, int] | None = None
+    """Number of evaluations that each choice would leave; None if it is not shown."""
+
+    def label(self, choice: str) -> str:
+        """A choice with its number."""
+        return choice if self.counts is None else f"{choice} ({self.counts.get(choice, 0):,})"
 
 
-def fields_of(site: Site, filters: Filters, *names: str, workloads: bool = False) -> tuple[Field, ...]:
+def fields_of(site: Site, filters: Filters, *names: str, facets: Facets | None = None, workloads: bool = False) -> tuple[Field, ...]:
     """Form fields for the filters with these names. With `workloads`, the case's field proposes workloads too."""
     known = site.memory.recall("choices", lambda: _known(site.store))
     if workloads:
         known = known | {"case": tuple(sorted({*known["case"], *site.memory.recall("workloads", lambda: _workloads(site.store))}))}
-    return tuple(_field(name, getattr(filters, name), known[name]) for name in names)
+    counts = facets or {}
+    return tuple(_field(name, getattr(filters, name), known[name], counts.get(name)) for name in names)
 
 
 def answer_fields(**answers: str | None) -> tuple[Field, ...]:
@@ -55,9 +63,9 @@ def unknown_run(site: Site, run: int | None) -> str | None:
     return None if run is None else _refusal(site, lambda: run_number(site.store, str(run)))
 
 
-def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:
+def choice_field(name: str, value: str | None, choices: Iterable[str], facets: Facets) -> Field:
     """A field with all possible values."""
-    return Field(name, value, tuple(choices), free=False)
+    return Field(name, value, tuple(choices), free=False, counts=facets[name])
 
 
 def text_field(name: str, value: str | None, hint: str) -> Field:
@@ -74,9 +82,9 @@ def _refusal(site: Site, ask: Callable[[], object]) -> str | None:
     return None
 
 
-def _field(name: str, value: str | None, known: tuple[str, ...]) -> Field:
+def _field(name: str, value: str | None, known: tuple[str, ...], counts: Mapping[str, int] | None) -> Field:
     free = len(known) > MAX_CHOICES or (value is not None and value not in known)
-    return Field(name, value, known[:MAX_CHOICES], free, "default" if name == "protocol" else "all")
+    return Field(name, value, known[:MAX_CHOICES], free, "default" if name == "protocol" else "all", counts=counts)
 
 
 def _known(store: Store) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from db.error import StoreError
 from db.queries.filters import Filters
@@ -15,6 +15,13 @@ from db.schema.evidence_models import BaselineRow, LightRow
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store
 from evaluator.results.category import CATEGORIES, Category, Status
+
+UNKNOWN: dict[str, Any] = {
+    "device_name": BoardRow.device_name == "",
+    "case": BoardRow.case.is_(None),
+    "precision": BoardRow.precision.is_(None),
+}
+"""Columns of boards that an evaluation may have failed too early to know, with the condition for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +140,27 @@ def failures(store: Store, filters: Filters = EVERYTHING) -> Failures:
     The protocol is ignored. Evaluations that failed before their device, case or precision was known pass any filter on it, so that every
     submission is counted. Raises StoreError if the database can't be read.
     """
-    board = BoardRow
     with store.read() as connection:
-        tally: type[TallyRow] | type[TotalRow] = TotalRow if filters.author is None else TallyRow
-        query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
-        if filters.author is not None:
-            # An unknown author has no evaluations, and no row has the id 0.
-            query = query.where(TallyRow.author_id == (author_id(connection, filters.author) or 0))
-        given = boards_that_pass(filters)
-        if given:
-            query = query.where(tally.board_id.in_(select(board.id).where(*given)))
+        tally, passing = current_counts(connection, filters)
+        query = select(tally.category, func.sum(tally.count)).where(*passing).group_by(tally.category)
         return counted({name: int(count) for name, count in connection.execute(query)})
+
+
+def current_counts(connection: Connection, filters: Filters) -> tuple[type[TallyRow] | type[TotalRow], list[Any]]:
+    """The table that counts the current evaluations of these filters, and the conditions on its rows."""
+    tally: type[TallyRow] | type[TotalRow] = TotalRow if filters.author is None else TallyRow
+    given = boards_that_pass(filters)
+    passing: list[Any] = [tally.board_id.in_(select(BoardRow.id).where(*given))] if given else []
+    if filters.author is not None:
+        # An unknown author has no evaluations, and no row has the id 0.
+        passing.append(TallyRow.author_id == (author_id(connection, filters.author) or 0))
+    return tally, passing
 
 
 def boards_that_pass(filters: Filters) -> list[Any]:
     """Conditions on `boards` for counting. Evaluations without a known device, case or precision pass any filter on it."""
-    unknown = {"device_name": BoardRow.device_name == "", "case": BoardRow.case.is_(None), "precision": BoardRow.precision.is_(None)}
     given = ((column, getattr(BoardRow, column) == value) for column, value in filters.columns().items())
-    return [or_(equal, unknown[column]) if column in unknown else equal for column, equal in given]
+    return [or_(equal, UNKNOWN[column]) if column in UNKNOWN else equal for column, equal in given]
 
 
 def counted(counts: dict[str, int], solved: Collection[str] = (Category.OK.value,)) -> Failures:

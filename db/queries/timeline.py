@@ -8,7 +8,7 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Text, func, select, type_coerce
 
 from db.error import StoreError
 from db.queries.evaluations import Choice
+from db.queries.facets import Facets, board_facets
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
 from db.queries.ranking import EVERYTHING, author_id, chunks
@@ -148,6 +149,27 @@ class Timeline:
         places.sort()
         return len(ids), ids[len(ids) - 1 - places[offset : offset + limit] % len(ids)].tolist()
 
+    def facets(self, choice: Choice) -> Facets:
+        """Facets of the evaluations that match, history included. Raises StoreError."""
+        self.refresh()
+        with self._lock, self._store.read() as connection:
+            conditions = self._conditions(connection, choice)
+
+            def counts(column: Any, kind: Any, but: str) -> dict[int, int]:
+                passing = self._meet([condition for name, condition in conditions.items() if name != but])
+                found = np.bincount(np.frombuffer(column, dtype=kind)[passing])
+                return {number: count for number, count in enumerate(found.tolist()) if count}
+
+            categories = {_CATEGORIES[number]: count for number, count in counts(self._categories, np.uint8, "category").items()}
+            statuses: Counter[str] = Counter()
+            for number, count in counts(self._categories, np.uint8, "status").items():
+                statuses[_CATEGORIES[number].status.value] += count
+            by_author = counts(self._authors, np.int32, "author")
+            names = _names(connection, select(AuthorRow.id, AuthorRow.name).where(AuthorRow.name.is_not(None)))
+            found = board_facets(connection, choice.filters, counts(self._boards, np.int32, "boards"))
+        authors = {name: by_author.get(number, 0) for number, name in names.items() if name is not None}
+        return found | {"status": dict(statuses), "category": {each.value: n for each, n in categories.items()}, "author": authors}
+
     def _add(self, number: int, board: int, author: int, run: int | None, speedup: float | None, category: str, started: str) -> None:
         known = float("nan") if speedup is None else speedup
         values = (number, board, author, run or 0, known, _number_of(category), self._seconds(started))
@@ -156,27 +178,38 @@ class Timeline:
 
     def _chosen(self, connection: Connection, choice: Choice) -> Any:
         """Whether each evaluation matches."""
+        return self._meet(self._conditions(connection, choice).values())
+
+    def _meet(self, conditions: Iterable[Any]) -> Any:
+        """Whether each evaluation meets all conditions."""
+        chosen = np.ones(len(self._ids), dtype=bool)
+        for condition in conditions:
+            chosen &= condition
+        return chosen
+
+    def _conditions(self, connection: Connection, choice: Choice) -> dict[str, Any]:
+        """Whether each evaluation meets the given conditions, by their names; `boards` for all that are on boards."""
         categories = np.frombuffer(self._categories, dtype=np.uint8)
-        chosen = np.ones(len(categories), dtype=bool)
+        given: dict[str, Any] = {}
         if choice.status is not None:
             kinds = [number for number, category in enumerate(_CATEGORIES) if category.status is choice.status]
-            chosen &= np.isin(categories, np.array(kinds, dtype=np.uint8))
+            given["status"] = np.isin(categories, np.array(kinds, dtype=np.uint8))
         if choice.category is not None:
-            chosen &= categories == _NUMBER_OF[choice.category.value]
+            given["category"] = categories == _NUMBER_OF[choice.category.value]
         if choice.run_id is not None:
-            chosen &= np.frombuffer(self._runs, dtype=np.int32) == choice.run_id
+            given["run"] = np.frombuffer(self._runs, dtype=np.int32) == choice.run_id
         if choice.since is not None:
-            chosen &= np.frombuffer(self._started, dtype=np.int64) >= int(choice.since.timestamp())
+            given["since"] = np.frombuffer(self._started, dtype=np.int64) >= int(choice.since.timestamp())
         if choice.filters.author is not None:
             # An unknown author has no evaluations, and no row has the id 0.
-            chosen &= np.frombuffer(self._authors, dtype=np.int32) == (author_id(connection, choice.filters.author) or 0)
-        if given := boards_that_pass(choice.filters):
-            boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()
-            chosen &= np.isin(np.frombuffer(self._boards, dtype=np.int32), np.array(boards, dtype=np.int32))
+            given["author"] = np.frombuffer(self._authors, dtype=np.int32) == (author_id(connection, choice.filters.author) or 0)
+        if passing := boards_that_pass(choice.filters):
+            boards: Collection[int] = connection.execute(select(BoardRow.id).where(*passing)).scalars().all()
+            given["boards"] = np.isin(np.frombuffer(self._boards, dtype=np.int32), np.array(boards, dtype=np.int32))
         if (requested := choice.requested) is not None:
             numbers = connection.execute(requested).scalars().all()
-            chosen &= np.isin(np.frombuffer(self._ids, dtype=np.int64), np.array(numbers, dtype=np.int64))
-        return chosen
+            given["requested"] = np.isin(np.frombuffer(self._ids, dtype=np.int64), np.array(numbers, dtype=np.int64))
+        return given
 
     def _keys(self, connection: Connection, sort: str | None, chosen: Any, ids: Any) -> Any:
         """Integers that sort like the values, for each chosen evaluation; None for the order of ids."""

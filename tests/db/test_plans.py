@@ -16,6 +16,7 @@ from db.queries.compare import compare
 from db.queries.counterparts import best_other, previous
 from db.queries.curves import best_speedups
 from db.queries.evaluations import Choice, evaluations
+from db.queries.facets import failure_facets
 from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
@@ -50,6 +51,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "failures": failures,
     "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
     "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),
+    "facets of failures": failure_facets,
+    "facets of an author's failures": lambda store: failure_facets(store, Filters(author="author 1", problem="p4")),
     "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
     "history": lambda store: history(store, "s7"),
     "show": lambda store: store.get(7),

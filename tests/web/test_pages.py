@@ -102,6 +102,22 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, st
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
+def test_a_filter_shows_how_many_evaluations_each_choice_leaves(client: TestClient, ids: dict[str, int]) -> None:
+    def choices(path: str, name: str) -> dict[str, str]:
+        select = re.search(rf'<select name="{name}">(.*?)</select>', client.get(path).text, re.DOTALL)
+        assert select is not None, (path, name)
+        return dict(re.findall(r'<option(?: selected)? value="([^"]+)">([^<]*)</option>', select[1]))
+
+    assert choices("/evaluations", "author") == {"ada": "ada (3)", "bob": "bob (5)", "cyd": "cyd (1)"}
+    assert choices("/evaluations", "category")["wrong_values"] == "wrong_values (1)"
+    assert choices("/evaluations?author=ada", "category")["wrong_values"] == "wrong_values (0)"
+    chosen = "/evaluations?author=bob&status=correct"
+    assert choices(chosen, "author") == {"ada": "ada (3)", "bob": "bob (3)", "cyd": "cyd (1)"}
+    assert choices(chosen, "status")["incorrect"] == "incorrect (1)" and choices(chosen, "problem")["gelu"] == "gelu (1)"
+    assert choices("/failures?author=ada", "problem")["softmax"] == "softmax (2)"
+    assert client.get(chosen.replace("?", ".json?")).json()["facets"]["problem"] == {"gelu": 1, "matmul": 1, "softmax": 1}
+
+
 def test_a_matrix_has_the_best_of_each_author_and_leads_to_it(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
     put(store, result(Category.TIMEOUT, source="late", submission="late.py", problem="matmul", author="ada"), "late")

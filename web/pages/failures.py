@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter
 
+from db.queries.facets import failure_facets
 from db.queries.leaderboard import CategoryCount, Failures, failures
 from db.queries.timeline import Intervals
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo
@@ -44,6 +45,7 @@ COLUMNS: tuple[Column[CategoryCount], ...] = (
 @page(router, "/failures", "failures.html")
 def failures_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Name = None) -> FailuresPage:
     counts = failures(site.store, filters)
+    facets = site.memory.recall(("failure facets", filters), lambda: failure_facets(site.store, filters))
     intervals = site.memory.recall(("intervals", filters), lambda: site.timeline.counts(filters))
     occurring = {category: sum(found[category] for found in intervals.counts.values()) for category in Category}
     shown = table(COLUMNS, counts.counts, sort, order)
@@ -51,10 +53,11 @@ def failures_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Na
         value={
             "evaluations": counts.evaluations,
             "counts": shown.every,
+            "facets": facets,
             "stretch_s": intervals.length.total_seconds(),
             "over_time": [{"from": moment, "categories": dict(found)} for moment, found in intervals.counts.items()],
         },
-        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", facets=facets),
         sheet=shown.every,
         failures=counts,
         table=shown,

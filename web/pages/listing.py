@@ -64,14 +64,15 @@ def evaluations_page(
 ) -> EvaluationsPage:
     choice = Choice(filters, status, category, run, since, step, tag)
     shown = listed(site, choice, sort, order, number)
+    facets = site.timeline.facets(choice)
     names = [name for name, info in CATEGORIES.items() if status in (None, info.status)]
     return EvaluationsPage(
-        value={"total": shown.total, "evaluations": shown.rows},
+        value={"total": shown.total, "evaluations": shown.rows, "facets": facets},
         sheet=every(site, choice, sort, order),
         fields=(
-            choice_field("status", status, Status),
-            choice_field("category", category, names if category in (None, *names) else CATEGORIES),
-            *fields_of(site, filters, "problem", "author", "device", "case", "precision"),
+            choice_field("status", status, Status, facets),
+            choice_field("category", category, names if category in (None, *names) else CATEGORIES, facets),
+            *fields_of(site, filters, "problem", "author", "device", "case", "precision", facets=facets),
             text_field("run", None if run is None else str(run), "number"),
             text_field("since", _text(since), "7d or 2026-05-01"),
             text_field("step", None if step is None else str(step), "of training"),
