@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,12 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
 def _list(store: "Store", options: argparse.Namespace) -> int:
     from db.output import evaluation_list, report
     from db.queries.evaluations import evaluations
+    from db.queries.texts import matching
     from db.queries.timeline import sorted_evaluations
 
     choice, limit = choice_of(store, options), options.limit
+    if options.search is not None:
+        choice = replace(choice, among=matching(store, options.search))
     if options.sort:
         found = sorted_evaluations(store, choice, limit + 1, options.sort, descending=ORDERS[options.sort])
     else:

@@ -21,7 +21,7 @@ from db.connection import cause, is_outage, make_engine, way_out
 from db.database import Database
 from db.error import StoreError
 from db.schema.models import CategoryRow, EvaluationRow, RunRow, SkipRow
-from db.storage import reading, rows, spool
+from db.storage import reading, rows, spool, text_index
 from db.storage.dimensions import Dimensions, upsert
 from db.storage.origin import add_origins
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
@@ -73,6 +73,7 @@ class Store(Database):
             ensure_current(engine, address, history)
             if not read_only:
                 store._add_categories()
+                store._make_index()
                 store._recover()
                 store._spool.reserve()
         except SQLAlchemyError as error:
@@ -290,6 +291,13 @@ class Store(Database):
         if missing:
             with self.change() as connection:
                 connection.execute(upsert(connection, CategoryRow).on_conflict_do_nothing(), missing)
+
+    def _make_index(self) -> None:
+        with self.read() as connection:
+            due = text_index.is_due(connection)
+        if due:
+            with self.change() as connection:
+                text_index.make(connection)
 
     def _recover(self) -> None:
         """Import the spool files of ended runs."""

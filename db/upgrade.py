@@ -13,6 +13,7 @@ from db.address import Address
 from db.connection import BUSY_TIMEOUT_S
 from db.error import StoreError
 from db.migrations import REVISIONS
+from db.storage import text_index
 from db.storage.standing import rebuild
 from evaluator.results.display.pace import Tell
 from evaluator.results.display.progress import long_work
@@ -64,6 +65,7 @@ def ensure_current(engine: Engine, address: Address, history: History = HISTORY)
             _run_migrations(connection, history, work.advance)
             if revision is not None:
                 rebuild(connection)
+            text_index.make(connection)
 
 
 def _revision(connection: Connection, address: Address, history: History) -> str | None:

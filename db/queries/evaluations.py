@@ -41,6 +41,8 @@ class Choice:
             name, _, value = self.tag.partition("=")
             wanted.append(with_tag(name, value))
         return select(OriginRow.evaluation_id).where(OriginRow.evaluation_id.is_not(None), *wanted) if wanted else None
+    among: frozenset[int] | None = None
+    """Ids, as `db.queries.texts` finds them."""
 
 
 def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSummary, ...]:
@@ -73,6 +75,8 @@ def _wanted(connection: Connection, choice: Choice) -> tuple[tuple[Any, ...], An
         wanted.append(row.started_at >= choice.since)
     if (requested := choice.requested) is not None:
         wanted.append(row.id.in_(requested))
+    if choice.among is not None:
+        wanted.append(row.id.in_(choice.among))
     given, author = boards_that_pass(choice.filters), choice.filters.author
     if given:
         wanted.append(row.board_id.in_(select(BoardRow.id).where(*given)))

@@ -200,6 +200,8 @@ class Timeline:
             given["run"] = np.frombuffer(self._runs, dtype=np.int32) == choice.run_id
         if choice.since is not None:
             given["since"] = np.frombuffer(self._started, dtype=np.int64) >= int(choice.since.timestamp())
+        if choice.among is not None:
+            given["among"] = np.isin(np.frombuffer(self._ids, dtype=np.int64), np.array(list(choice.among), dtype=np.int64))
         if choice.filters.author is not None:
             # An unknown author has no evaluations, and no row has the id 0.
             given["author"] = np.frombuffer(self._authors, dtype=np.int32) == (author_id(connection, choice.filters.author) or 0)

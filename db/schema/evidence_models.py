@@ -5,11 +5,12 @@ exceptions: `number` is a round's index, and a launch's `grid` and `block` have 
 as a JSON object. NaN is stored there too, since SQLite has none.
 """
 
-from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, LargeBinary, String
+from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String
+from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from db.schema.column_types import AnyText, Samples
-from db.schema.models import MAX_FIGURE, Base
+from db.schema.models import MAX_FIGURE, Base, words_of
 
 
 class _Part:
@@ -129,6 +130,16 @@ class LightRow(Base):
     """Its limit: memory or arithmetic."""
     share: Mapped[float] = mapped_column(Double)
     baseline_share: Mapped[float] = mapped_column(Double)
+
+
+class TextRow(Base):
+    """What a search reads beside the source: the message, and the names of the submission's kernels."""
+
+    __tablename__ = "search_texts"
+    __table_args__ = (Index("ix_search_texts_words", sql(words_of("text")), postgresql_using="gin").ddl_if(dialect="postgresql"),)
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    text: Mapped[str] = mapped_column(AnyText)
 
 
 class BuildRow(_Part, Base):

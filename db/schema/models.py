@@ -42,6 +42,11 @@ _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _TIMES = ("baseline_ms", "speedup", "speedup_low", "speedup_high")
 
 
+def words_of(column: str) -> str:
+    """The words of a column of texts, for PostgreSQL: what is between characters other than letters and digits, near the text's begin."""
+    return f"to_tsvector('simple', regexp_replace(\"left\"({column}, 250000), '[^A-Za-z0-9]+', ' ', 'g'))"
+
+
 class Base(DeclarativeBase):
     """Names every constraint, because a migration can only change named ones."""
 
@@ -65,6 +70,7 @@ class SourceRow(Base):
         CheckConstraint(f"length(CAST(text AS BLOB)) <= {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="sqlite"),
         CheckConstraint(f"octet_length(text) <= 4 * {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="postgresql"),
         CheckConstraint("exact IN (0, 1)", name="exact"),
+        Index("ix_sources_words", text(words_of("text")), postgresql_using="gin").ddl_if(dialect="postgresql"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -23,10 +23,12 @@ from db.schema.evidence_models import (
     ProfileRow,
     RoundRow,
     SampleRow,
+    TextRow,
     TimingRow,
     WorkloadRow,
 )
 from db.schema.models import Base
+from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result
 from evaluator.results.score import interval_in, speedup_in
 
@@ -49,8 +51,8 @@ _BOOLEANS = {
     FindingRow: ("own",),
     ProfileRow: ("own",),
 }
-_DERIVED = (BaselineRow, LightRow, WorkloadRow)
-"""Tables derived from the evidence and the times: written for SQL queries, and not read back."""
+_DERIVED = (BaselineRow, LightRow, WorkloadRow, TextRow)
+"""Tables derived from the evidence, the times and the message: written for SQL queries, and not read back."""
 # In the order of writing.
 _MODELS: tuple[type[Base], ...] = (
     *(
@@ -61,6 +63,7 @@ _MODELS: tuple[type[Base], ...] = (
         BaselineRow,
         LightRow,
         WorkloadRow,
+        TextRow,
         BuildRow,
         BuildAttemptRow,
         DiagnosticRow,
@@ -123,7 +126,16 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
     ]
     rows[LightRow] += _light(result)
     rows[WorkloadRow] += _workloads(result)
+    rows[TextRow].append({"text": "\n".join((result.message, *dict.fromkeys(_kernels(result.evidence))))})
     return rows, _json_values(evidence)
+
+
+def _kernels(evidence: Evidence) -> Iterator[str]:
+    yield from (launch.kernel for launch in evidence.launches)
+    if evidence.sanitizer:
+        yield from (finding.kernel for finding in evidence.sanitizer.findings)
+    if evidence.profile and evidence.profile.submission:
+        yield from (kernel.kernel for kernel in evidence.profile.submission.kernels)
 
 
 def _workloads(result: Result) -> Iterator[dict[str, Any]]:

@@ -377,7 +377,8 @@ def listed_store(store: Store) -> Store:
         result(Category.ILLEGAL_MEMORY_ACCESS, submission="d.py", problem="bias_residual_relu", author="a-long-name-of-a-model"), "4"
     )
     asked = tuple(Origin(step, "p7", {"run": run, "seed": "1"}) for step, run in ((12, "first"), (20, "x-second")))
-    store.save_all([Entry(result(Category.REDUCED_PRECISION, submission="e.py", case="small"), "5", origins=asked)])
+    narrow = result(Category.REDUCED_PRECISION, submission="e.py", case="small", message="in float16 only")
+    store.save_all([Entry(narrow, "5", origins=asked)])
     return store
 
 
@@ -397,6 +398,9 @@ LISTED: list[tuple[tuple[str, ...], list[int]]] = [
     (("--sort", "speedup"), [1, 5, 4, 3, 2]),
     (("--sort", "submission", "--run", "1"), [4, 5]),
     (("--sort", "category", "--limit", "1"), [4]),
+    (("--search", "Float16 only"), [5]),
+    (("--search", "observed", "--author", "ada", "--sort", "speedup"), [1, 3]),
+    (("--search", '"'), []),
 ]
 MISTYPED: dict[tuple[str, str], str] = {
     ("--status", "corect"): "no status 'corect'; nearest: correct",
@@ -436,7 +440,7 @@ def test_show_lists_the_requests_of_training_runs(listed_store: Store, url: str)
 
 def test_export_has_the_filters_of_list(listed_store: Store, url: str) -> None:
     for words, numbers in LISTED:
-        if not {"--limit", "--sort"} & {*words}:
+        if not {"--limit", "--sort", "--search"} & {*words}:
             told = output("--db", url, "export", "--format", "json", *words)
             assert [json.loads(line)["id"] for line in told.splitlines()] == sorted(numbers), words
     table = output("--db", url, "export", "--format", "csv", "--category", "timeout", "--since", "7d")

@@ -28,6 +28,7 @@ from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.queries.steps import steps
 from db.storage.origin import Origin
+from db.queries.texts import matching
 from db.store import Entry, EvaluationKey, Store
 from db.upkeep import check
 from evaluator.results.category import Category
@@ -37,7 +38,12 @@ from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
 pytestmark = pytest.mark.slow(2)
 
-ALIASES = {"evaluations": ("evaluations", "later"), "submissions": ("submissions", "later_submission"), "sources": ("sources",)}
+ALIASES = {
+    "evaluations": ("evaluations", "later"),
+    "submissions": ("submissions", "later_submission"),
+    "sources": ("sources",),
+    "search_texts": ("search_texts",),
+}
 """Tables that grow with every evaluation, and what statements call them."""
 
 QUESTIONS: dict[str, Callable[[Store], object]] = {
@@ -66,6 +72,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "some": lambda store: of_ids(store, [7, 8]),
     "evaluations of a problem": lambda store: evaluations(store, Choice(Filters(problem="p4")), 20),
     "evaluations of an author": lambda store: evaluations(store, Choice(Filters(author="author 1", problem="p4")), 20),
+    "a search": lambda store: matching(store, "some_words of"),
+    "a search of short words": lambda store: matching(store, "1 ("),
     "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
     "evaluations of a step": lambda store: evaluations(store, Choice(step=12), 20),
     "evaluations with a tag": lambda store: evaluations(store, Choice(Filters(author="author 1"), tag="run=first"), 20),

@@ -67,6 +67,7 @@ def pages(ids: dict[str, int]) -> list[str]:
     unknown = urlencode({"problem": "no" + HOSTILE, "author": "no" + HOSTILE})
     return [
         *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1", f"/search?{urlencode({'q': HOSTILE[:40]})}"),
+        f"/evaluations?{urlencode({'search': HOSTILE[:150]})}",
         *(f"{path}?{query}" for path in ("/leaderboard", "/failures", "/evaluations") for query in (given, unknown)),
         *(f"{path}?{protocol}" for path in ("/", "/leaderboard")),
         *(f"{path}?{NAME}" for path in ("/problem", "/author", "/submission")),

@@ -118,6 +118,28 @@ def test_a_filter_shows_how_many_evaluations_each_choice_leaves(client: TestClie
     assert client.get(chosen.replace("?", ".json?")).json()["facets"]["problem"] == {"gelu": 1, "matmul": 1, "softmax": 1}
 
 
+def test_a_search_in_texts_finds_evaluations(
+    client: TestClient, store: Store, ids: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(**given: str) -> set[int]:
+        return {row["evaluation_id"] for row in client.get(f"/evaluations.json?{urlencode(given)}").json()["evaluations"]}
+
+    helper = put(store, result(submission="h.py", author="ada", source="def warp_helper(): ..."), "def warp_helper(): ...")
+    told = put(store, result(Category.TIMEOUT, submission="t.py", message="forward() did not end"))
+    assert found(search="warp_help") == {helper} and found(search="did forward()") == {told}
+    assert found(search="softmax_kernel") == {ids["failed"], ids["timed"]}, "their evidence names a kernel"
+    assert found(search="softmax_kernel", author="cyd") == {ids["timed"]} and found(search=" ") == found()
+    page = client.get("/evaluations?search=softmax_kernel&status=").text
+    assert ">cyd (1)<" in page and ">ada (0)<" in page and 'name="search" value="softmax_kernel"' in page and "latest" not in page
+    for odd in ('"', "*", "NEAR(", "%", "_", "' OR 1=1 --", "\0", "a" * 190):
+        assert helper not in found(search=odd + " zzz"), odd
+        assert client.get(f"/evaluations?{urlencode({'search': odd})}").status_code == 200, odd
+    assert client.get(f"/evaluations?search={'x' * 10_000}").status_code == 400
+    assert "/evaluations?search=warp_help" in seen(client, "/search?q=warp_help").links
+    monkeypatch.setattr("web.pages.listing.MOST_FOUND", 1)
+    assert "Only the latest 1 with these words are listed." in seen(client, "/evaluations?search=warp_help").text
+
+
 def test_a_matrix_has_the_best_of_each_author_and_leads_to_it(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
     put(store, result(Category.TIMEOUT, source="late", submission="late.py", problem="matmul", author="ada"), "late")

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, in_order
+from db.queries.texts import MAX_CHARS, MOST_FOUND, matching
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
 from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since, Step, Tag
@@ -16,6 +18,7 @@ from web.site import PageContent, Site, SiteOf, page
 from web.tables import Column, Table, is_descending, ordered_table
 
 router = APIRouter()
+Words = Annotated[str | None, Query(max_length=MAX_CHARS)]
 _BATCH = 5000
 """Evaluations read at once for the CSV."""
 
@@ -28,6 +31,8 @@ class EvaluationsPage(PageContent):
     table: Table[EvaluationSummary]
     filtered: bool
     """Whether any filter is set."""
+    most_found: int | None
+    """Maximum evaluations that a search finds, if it found so many."""
     unknown: str | None
     """Message about an unknown filter value, if nothing matches."""
 
@@ -58,11 +63,14 @@ def evaluations_page(
     since: Since = None,
     step: Step = None,
     tag: Tag = None,
+    search: Words = None,
     sort: Name = None,
     order: Name = None,
     number: PageNumber = 1,
 ) -> EvaluationsPage:
-    choice = Choice(filters, status, category, run, since, step, tag)
+    words = (search or "").strip()
+    among = site.memory.recall(("matching", words), lambda: matching(site.store, words)) if words else None
+    choice = Choice(filters, status, category, run, since, step, tag, among)
     shown = listed(site, choice, sort, order, number)
     facets = site.timeline.facets(choice)
     names = [name for name, info in CATEGORIES.items() if status in (None, info.status)]
@@ -77,9 +85,11 @@ def evaluations_page(
             text_field("since", _text(since), "7d or 2026-05-01"),
             text_field("step", None if step is None else str(step), "of training"),
             text_field("tag", tag, "name=value"),
+            text_field("search", words or None, "words of source, message or kernels"),
         ),
         table=shown,
         filtered=choice != Choice(),
+        most_found=MOST_FOUND if among is not None and len(among) == MOST_FOUND else None,
         unknown=None if shown.total else unknown_name(site, filters) or unknown_run(site, run),
     )
 
