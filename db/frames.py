@@ -12,6 +12,7 @@ from db.list_options import category_of, moment_of, status_of, tag_of
 from db.queries.evaluations import Choice, chosen
 from db.queries.filters import Filters
 from db.queries.names import require_known, run_number
+from db.queries.texts import matching
 from db.store import Store
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def read(
     since: str | datetime | None = None,
     step: int | None = None,
     tag: str | None = None,
+    search: str | None = None,
     limit: int | None = None,
 ) -> "pandas.DataFrame":
     """The evaluations of a database, history included, one row each, in the order in which they were stored.
@@ -62,6 +64,7 @@ def read(
             _moment(since),
             step,
             None if tag is None else _checked(tag_of, tag),
+            None if search is None else matching(store, search),
         )
         found = list(rows(store, chosen(store, choice, limit)))
     values = zip(*found, strict=True) if found else ([] for _ in COLUMNS)

@@ -50,7 +50,7 @@ def add_choice(command: argparse.ArgumentParser) -> None:
 def add_list_options(command: argparse.ArgumentParser) -> None:
     """The options of `list` that no other command has."""
     command.add_argument("--sort", choices=list(ORDERS), metavar="COLUMN", help="sort by this column, as in speedup")
-    command.add_argument("--search", metavar="WORDS", help="only with these words in the source, or the message and kernels' names")
+    command.add_argument("--search", metavar="WORDS", help="with these words in source, message or kernels")
     command.add_argument("--limit", type=_positive, default=SHOWN, metavar="N", help="at most N (default: %(default)s)")
 
 

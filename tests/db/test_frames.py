@@ -65,6 +65,8 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"category": "timeout"}, []),
     ({"step": 0}, [2]),
     ({"tag": "run=é"}, [2, 4]),
+    ({"search": "class modelnew", "author": "ada"}, [1, 3]),
+    ({"search": "no such words"}, []),
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
