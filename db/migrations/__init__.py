@@ -19,5 +19,6 @@ REVISIONS: tuple[str, ...] = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """Oldest first; a new revision is appended here."""

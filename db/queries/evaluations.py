@@ -41,6 +41,7 @@ class Choice:
             name, _, value = self.tag.partition("=")
             wanted.append(with_tag(name, value))
         return select(OriginRow.evaluation_id).where(OriginRow.evaluation_id.is_not(None), *wanted) if wanted else None
+
     among: frozenset[int] | None = None
     """Ids, as `db.queries.texts` finds them."""
 

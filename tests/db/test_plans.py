@@ -27,8 +27,8 @@ from db.queries.ratio import timed
 from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.queries.steps import steps
-from db.storage.origin import Origin
 from db.queries.texts import matching
+from db.storage.origin import Origin
 from db.store import Entry, EvaluationKey, Store
 from db.upkeep import check
 from evaluator.results.category import Category

@@ -261,7 +261,7 @@ def test_texts_of_the_previous_revision_can_be_searched(absent: str, tmp_path: P
     evidence = full_evidence().model_copy(update={"launches": (kernel, kernel)})
     saved = result(Category.WRONG_VALUES, "def a_helper(): ...\n", message="3 elements", evidence=evidence)
     address = Address.parse(absent)
-    ensure_current(make_engine(address), address, History(HISTORY.folder, HISTORY.revisions[: HISTORY.revisions.index("0015")]))
+    ensure_current(make_engine(address), address, History(HISTORY.folder, HISTORY.revisions[: HISTORY.revisions.index("0016")]))
     with Store.open(f"sqlite:///{tmp_path / 'current.db'}") as store:
         number = store.save(saved, "def a_helper(): ...\n")
         texts = words_of_texts(store)
