@@ -13,7 +13,17 @@ from evaluator.judge import limits
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
-from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
+from evaluator.judge.correctness.output_scale import (
+    Centre,
+    Sums,
+    chunk_elements,
+    energy,
+    finite,
+    gross_errors,
+    rms,
+    row_centre,
+    row_rms,
+)
 from evaluator.judge.correctness.tolerance import (
     accepts_zeros,
     allowed_error,
@@ -252,18 +262,26 @@ class Comparison:
         self._precision = precision(self._precision, piece.rounded_to)
         if self._measure_fused(piece):
             return
+        is_reference = piece.candidate.is_set_to(piece.reference)
         for _, candidate, reference, oracle, scale in self._chunks(piece):
             reference_error = self._errors(reference, oracle, scale)
-            error = self._candidate_errors(candidate, reference, oracle, scale)
-            self._max_error = max(self._max_error, float(error.max()))
-            self._reference_error = max(self._reference_error, _largest_finite(reference_error))
-            usual = reference_error <= self._base
-            self._usual_error = max(self._usual_error, float(torch.where(usual, reference_error, 0.0).max()))
-            self._unusual += usual.numel() - int(usual.sum())
+            error = reference_error
+            if not is_reference or is_exact(self._dtype):
+                error = self._candidate_errors(candidate, reference, oracle, scale)
+            largest, reference_largest = float(error.max()), _largest_finite(reference_error)
+            self._max_error = max(self._max_error, largest)
+            self._reference_error = max(self._reference_error, reference_largest)
+            usual_largest = reference_largest
+            if reference_largest > self._base or not math.isfinite(float(reference_error.max())):
+                usual = reference_error <= self._base
+                usual_largest = float(torch.where(usual, reference_error, 0.0).max())
+                self._unusual += usual.numel() - int(usual.sum())
+                self._reference_mismatch += int(reference_error.isinf().sum())
+            self._usual_error = max(self._usual_error, usual_largest)
             if is_exact(self._dtype):
                 self._reference_slips += int(reference_error.count_nonzero())
-            self._reference_mismatch += int(reference_error.isinf().sum())
-            self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
+            if math.isinf(largest):
+                self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
             self._squared_error += energy(candidate - oracle)
             self._squared_oracle += energy(oracle)
 
@@ -407,6 +425,8 @@ class Comparison:
             error = (value.double() - oracle.double()).abs().clamp_min(1.0)
         else:
             error = (value - oracle).abs() / (oracle.abs() + scale)
+        if math.isfinite(float(error.max())) and not is_exact(self._dtype):
+            return error
         same = (value == oracle) | (value.isnan() & oracle.isnan())
         return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
 
@@ -419,7 +439,7 @@ class Comparison:
         parts = self._parts(piece)
         kind = torch.int64 if is_exact(self._dtype) else torch.float64
         row_elements, first = parts[0].shape[1], piece.start * self._shape[1:].numel()
-        rows = max(CHUNK_ELEMENTS // max(row_elements, 1), 1)
+        rows = max(chunk_elements(parts[2].device) // max(row_elements, 1), 1)
         whole: torch.Tensor | None = None
         if self._sums is not None:
             whole = torch.tensor(self._sums.rms, dtype=torch.float64, device=parts[2].device)
@@ -429,7 +449,7 @@ class Comparison:
             candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
             if is_float8(self._dtype):
                 oracle = oracle.to(self._dtype).to(kind)
-            scale = finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
+            scale = row_rms(oracle.double()) if whole is None else whole
             yield first + row * row_elements, candidate, reference, oracle, scale
 
 
@@ -449,7 +469,8 @@ def _consists_of(tensor: torch.Tensor, pattern: int) -> torch.Tensor:
 
 
 def _largest_finite(error: torch.Tensor) -> float:
-    return float(finite(error).max())
+    largest = float(error.max())
+    return largest if math.isfinite(largest) else float(finite(error).max())
 
 
 def _unravel(position: int, shape: torch.Size) -> tuple[int, ...]:

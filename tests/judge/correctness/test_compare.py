@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from evaluator.judge.correctness import compare
+from evaluator.judge.correctness import output_scale
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
@@ -324,7 +324,7 @@ def test_chunks_change_no_figure(monkeypatch: pytest.MonkeyPatch, rows: bool, dt
     candidate[4, 5] += 3
     candidate[11, 2] += 1
     whole = compared(candidate, oracle, rows=rows)
-    monkeypatch.setattr(compare, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(output_scale, "CPU_CHUNK_ELEMENTS", chunk)
     in_chunks = compared(candidate, oracle, rows=rows, pieces=3 if rows else 1)
     assert in_chunks[0] is whole[0] is Category.WRONG_VALUES
     assert in_chunks[1].max_error == pytest.approx(whole[1].max_error, rel=1e-12)

@@ -22,7 +22,7 @@ from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.inputs.input_distributions import changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.output_scale import isfinite
+from evaluator.judge.correctness.output_scale import all_finite
 from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
@@ -163,7 +163,7 @@ class RoundInputs:
 
 
 def _is_finite(answer: Any) -> bool:
-    return all(bool(isfinite(tensor).all()) for _, tensor in tensors_of(answer))
+    return all(all_finite(tensor) for _, tensor in tensors_of(answer))
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:

@@ -18,11 +18,13 @@ from evaluator.judge.correctness.oracle.monte_carlo import possible, product_dty
 from evaluator.judge.correctness.oracle.operator_profile import profile
 from evaluator.judge.correctness.oracle.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.oracle.wide import MISSING, WideModel, WideOutput, narrowest, wide
-from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, isfinite
+from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, all_finite, isfinite
 from evaluator.judge.correctness.row_sampling import common_rows
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 from evaluator.worker.nested import mapped, tensors_of
 
+CPU_PIECE_ELEMENTS = 1 << 21
+"""Elements of a chunk of rows on a CPU: 16 MiB in float64, which its allocator keeps for the next. On a GPU it is CHUNK_ELEMENTS."""
 MOST_AT_A_TIME = 8 * CHUNK_ELEMENTS
 """Elements of inputs and outputs that are rounded otherwise at a time: operators need ten copies of theirs in float64."""
 
@@ -115,7 +117,7 @@ class Oracle:
             known = self._outputs(chunk) if reference is None else [_part(tensor, rows) for tensor in reference]
             right = [WideOutput(wide(tensor)) for tensor in known] if by_reference else self._run(chunk)
             for number, (oracle, expected) in enumerate(zip(right, known, strict=True)):
-                values = oracle.values if bool(isfinite(expected).all()) else _within(oracle.values, expected.dtype)
+                values = oracle.values if all_finite(expected) else _within(oracle.values, expected.dtype)
                 piece = OutputPiece(
                     rows.start if rows else 0, _part(candidate[number], rows), expected, values, rounded_to=oracle.rounded_to
                 )
@@ -187,7 +189,8 @@ class Oracle:
         if count is None:
             yield None, list(inputs)
             return
-        step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
+        most = min(CHUNK_ELEMENTS, CPU_PIECE_ELEMENTS) if outputs[0].device.type == "cpu" else CHUNK_ELEMENTS
+        step = max(most * count // max(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
             yield rows, sliced_inputs(inputs, rows, self._carriers) if sliced else [mapped(value, itemgetter(rows)) for value in inputs]
