@@ -16,7 +16,6 @@ import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge import limits
-from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.inputs.round_inputs import RoundInputs, RoundPlan
@@ -25,6 +24,7 @@ from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.disguises import disguise_findings
+from evaluator.judge.problem_check.fewer_rows import with_fewer_rows
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.demand import demand_of
 from evaluator.judge.roofline.minimum_time import floor_peaks, minimum_time_of
@@ -66,6 +66,8 @@ def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
     findings: tuple[Finding, ...]
     check: _Check | None = None
     try:
+        if device.type == "cpu":
+            case = with_fewer_rows(case)
         check = _Check(case, device)
         findings = tuple(check.findings())
     except _Refused as refused:
@@ -106,31 +108,37 @@ class _Check:
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings. Raises _Refused, ReferenceFailedError, ProblemError."""
-        first_seed, second_seed = fresh_seed(), fresh_seed()
-        first = self._first = self._answered(Draw(first_seed, self._case.inputs(first_seed, self._device)))
-        self._check_inputs(first_seed, second_seed)
+        first = self._first = self._answered(self._own())
+        self._check_inputs(first, fresh_seed())
         self._check_finite(first)
         self._check_deterministic(first)
         yield from self._floor(first)
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
-        plans = {plan.distribution: plan for plan in round_inputs.plans if not DISTRIBUTIONS[plan.distribution].few}
-        self._distributions = tuple(plans)
-        for plan in plans.values():
+        plans = _plans(round_inputs)
+        each = {plan.distribution: plan for plan in plans if not DISTRIBUTIONS[plan.distribution].few}
+        self._distributions = tuple(each)
+        trivial = _Trivial.beginning(first, list(ANSWERS))
+        for plan in each.values():
+            plans.remove(plan)
             draw = self._draw(round_inputs, plan)
             if draw is not None:
-                self._check_own_answer(draw)
+                self._check_own_answer(draw, self._offer(draw, trivial))
         if self._case.problem.declaration.compute:
             draws = (self._answered(self._own()) for _ in range(limits.ROUNDS))
             yield from disguise_findings(self._oracle, ((draw.arguments, draw.outputs, partial(self._comparisons, draw)) for draw in draws))
-        yield from self._trivial(first, round_inputs)
+        self._offer_with(round_inputs, plans, trivial)
+        for answer, number in trivial.alive:
+            yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
 
     def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
         """Names of those that pass as an output with all inputs."""
         first = self._first = self._answered(self._own())
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
-        return tuple(dict.fromkeys(answer for answer, _ in self._alive(first, round_inputs, answers)))
+        trivial = _Trivial.beginning(first, answers)
+        self._offer_with(round_inputs, _plans(round_inputs), trivial)
+        return tuple(dict.fromkeys(answer for answer, _ in trivial.alive))
 
     def described(self, result: ProblemCheck) -> ProblemCheck:
         """The result, with the facts observed so far."""
@@ -174,20 +182,23 @@ class _Check:
         # The output may be a view of its input, or memory that the reference keeps and fills again.
         return _Answered(**vars(drawn), names=[name for name, _ in named], outputs=[tensor.clone() for _, tensor in named])
 
-    def _check_inputs(self, first_seed: int, second_seed: int) -> None:
-        """Raises _Refused if the seed does not determine the inputs, or if the reference changes them."""
-        first, again, second = (self._case.inputs(seed, self._device, with_files=False) for seed in (first_seed, first_seed, second_seed))
-        if not any(True for _ in tensors_of(first)):
+    def _check_inputs(self, first: _Answered, second_seed: int) -> None:
+        """Raises _Refused if the seed does not determine the inputs, or if the reference, which had the first ones, changes them."""
+        given = first.arguments
+        if self._case.stored:
+            given = self._case.inputs(first.seed, self._device, with_files=False)
+            self._oracle.expected(given)
+        again, second = (self._case.inputs(seed, self._device, with_files=False) for seed in (first.seed, second_seed))
+        if not any(True for _ in tensors_of(given)):
             raise _Refused("inputs", "get_inputs() returns no tensor")
-        if not _same(first, again):
-            raise _Refused("inputs", "the same seed gives different inputs; use only the random generators of torch, numpy or random")
-        if _same(first, second):
+        if _same(again, second):
             raise _Refused("inputs", "two seeds give the same inputs")
-        self._oracle.expected(again)
-        if not _same(first, again):
-            raise _Refused("inputs", "the reference changes its inputs")
+        if not _same(again, given):
+            if _same(again, self._case.inputs(first.seed, self._device, with_files=False)):
+                raise _Refused("inputs", "the reference changes its inputs")
+            raise _Refused("inputs", "the same seed gives different inputs; use only the random generators of torch, numpy or random")
         if self._case.varies_stored:
-            self._check_varied(first_seed, second_seed)
+            self._check_varied(first.seed, second_seed)
 
     def _check_varied(self, first_seed: int, second_seed: int) -> None:
         """Raises _Refused if the seed does not determine inputs from files, or if no seed changes them."""
@@ -211,6 +222,8 @@ class _Check:
         if [tensor.shape for tensor in again] != [tensor.shape for tensor in draw.outputs]:
             raise _Refused("deterministic", "the reference's outputs for the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
+            if _equal(first, second):
+                continue
             # The first output replaces the oracle's, which would be a third one.
             comparison.measure(OutputPiece(0, second, first, _wide(first)))
             if not comparison.passed:
@@ -232,10 +245,8 @@ class _Check:
         if finding is not None:
             yield finding
 
-    def _check_own_answer(self, draw: _Answered) -> None:
+    def _check_own_answer(self, draw: _Answered, comparisons: Sequence[Comparison]) -> None:
         """Raises _Refused if the reference's own output would be judged wrong: then any output in its dtype would be."""
-        comparisons = self._comparisons(draw)
-        measure(self._oracle, draw.arguments, draw.outputs, comparisons)
         if draw.distribution != OWN and not all(comparison.informative for comparison in comparisons):
             return  # no submission is judged with these inputs
         for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
@@ -243,28 +254,17 @@ class _Check:
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
                 raise _Refused("oracle", f"{wrong} against its float64 form, on inputs of the {_advice(draw.distribution)}")
 
-    def _trivial(self, first: _Answered, round_inputs: RoundInputs) -> Iterator[Finding]:
-        """A finding for each trivial answer that passes as an output with all inputs."""
-        order = list(ANSWERS)
-        for answer, number in sorted(self._alive(first, round_inputs, order), key=lambda pair: (pair[1], order.index(pair[0]))):
-            yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
+    def _offer_with(self, round_inputs: RoundInputs, plans: Sequence[RoundPlan], trivial: "_Trivial") -> None:
+        """Offer the trivial answers with all of these inputs, until none is left."""
+        for plan in plans:
+            draw = self._draw(round_inputs, plan) if trivial.alive else None
+            if draw is not None:
+                self._offer(draw, trivial)
 
-    def _alive(self, first: _Answered, round_inputs: RoundInputs, answers: Sequence[str]) -> list[tuple[str, int]]:
-        """The pairs of trivial answer and output that pass with all inputs."""
-        previous = first.outputs
-        alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in answers]
-        for plan in islice(cycle(round_inputs.plans), limits.DRAWS):
-            draw = self._draw(round_inputs, plan)
-            if draw is None:
-                continue
-            alive = self._passing(draw, previous, alive)
-            if not alive:
-                return []
-            previous = draw.outputs
-        return alive
-
-    def _passing(self, draw: _Answered, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The pairs among `alive` that pass with these inputs."""
+    def _offer(self, draw: _Answered, trivial: "_Trivial") -> list[Comparison]:
+        """Drop the trivial answers that fail with these inputs. Returns the comparisons of the reference's own output."""
+        alive, previous = trivial.alive, trivial.previous
+        trivial.previous = draw.outputs
         offered: list[_Offer] = []
         passing: list[tuple[str, int]] = []
         for pair in alive:
@@ -279,7 +279,9 @@ class _Check:
         if is_sliced:
             for number, oracle in self._oracle.wide_pieces(draw.arguments, draw.outputs):
                 right[number].weigh(oracle)
-        for number, piece in self._oracle.pieces(draw.arguments, draw.outputs, draw.outputs):
+        # Chunks of rows are computed again: they differ from the whole if rows are not independent.
+        again = None if self._case.rows_independent else draw.outputs
+        for number, piece in self._oracle.pieces(draw.arguments, draw.outputs, again):
             if not is_sliced:
                 right[number].weigh(piece.oracle)
             right[number].measure(piece)
@@ -291,10 +293,12 @@ class _Check:
                 else:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
         if draw.distribution != OWN and not all(comparison.informative for comparison in right):
-            return alive  # a submission isn't judged with these inputs either
+            return right  # a submission isn't judged with these inputs either
         if draw.rule.is_gross:
             self._locate(draw, [offer for offer in offered if offer.comparison.needs_location])
-        return passing + [offer.pair for offer in offered if offer.comparison.passed]
+        passed = {*passing, *(offer.pair for offer in offered if offer.comparison.passed)}
+        trivial.alive = [pair for pair in alive if pair in passed]
+        return right
 
     def _locate(self, draw: _Answered, offered: Sequence["_Offer"]) -> None:
         """Find out whether errors beyond the tolerance are gross."""
@@ -308,6 +312,21 @@ class _Check:
         return [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
 
 
+@dataclass
+class _Trivial:
+    """The trivial answers that passed so far."""
+
+    previous: Sequence[torch.Tensor]
+    """The reference's output tensors with the previous inputs."""
+    alive: list[tuple[str, int]]
+    """Pairs of an answer and the number of an output, in the order of reports."""
+
+    @classmethod
+    def beginning(cls, first: _Answered, answers: Sequence[str]) -> "_Trivial":
+        """All of these answers to every output."""
+        return cls(first.outputs, [(answer, number) for number, tensor in enumerate(first.outputs) if tensor.numel() for answer in answers])
+
+
 @dataclass(frozen=True)
 class _Offer:
     """The comparison of a trivial answer with one of the outputs."""
@@ -315,6 +334,11 @@ class _Offer:
     pair: tuple[str, int]
     part: Part
     comparison: Comparison
+
+
+def _plans(round_inputs: RoundInputs) -> list[RoundPlan]:
+    """The inputs with which a trivial answer must pass: those of the rounds, again and again."""
+    return list(islice(cycle(round_inputs.plans), limits.DRAWS))
 
 
 def _beginning(piece: OutputPiece) -> OutputPiece:
