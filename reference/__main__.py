@@ -169,22 +169,31 @@ def _input_bytes(problem: "Problem") -> int | None:
 def _check(options: argparse.Namespace) -> int:
     from evaluator.judge.device.environment import apply_settings
     from evaluator.machine.devices import choose
+    from evaluator.machine.memory import keep_freed_memory
     from evaluator.results.display.progress import long_work
     from reference._report import Broken, check_record, checked_line, is_admitted, report
 
     device, _ = choose(options.device)
     cases = list(_cases(options, device))
     apply_settings()
+    if device.kind == "cpu":
+        keep_freed_memory()
     checked: list[Checked | Broken] = []
+    too_large: list[str] = []
     with long_work("Checking", len(cases), colours={"admitted": "green", "refused": "red"}) as work:
         for found, case in cases:
             work.doing = f"{found.name}, case {case}" if case else found.name
             each = found if isinstance(found, Broken) else _checked(found, case, device)
+            work.advance()
+            if each is None:
+                too_large.append(work.doing)
+                continue
             checked.append(each)
             work.tallies["admitted" if is_admitted(each) else "refused"] += 1
             work.note(checked_line(each))
-            work.advance()
     _say(json.dumps([check_record(each) for each in checked], indent=2) if options.json else report(checked).removesuffix("\n"))
+    if too_large:
+        raise UsageError(f"{device.name} has too little memory for {'; '.join(too_large)}")
     return EXIT_ADMITTED if all(map(is_admitted, checked)) else EXIT_REFUSED
 
 
@@ -206,20 +215,25 @@ def _cases(options: argparse.Namespace, device: "Device") -> Iterator[tuple["Pro
             yield problem, case
 
 
-def _checked(problem: "Problem", case: str, device: "Device") -> "Checked":
-    """Check a case, and keep the result. Raises UsageError if the device has too little memory."""
+def _checked(problem: "Problem", case: str, device: "Device") -> "Checked | Broken | None":
+    """Check a case, and keep the result. None if the device has too little memory. Raises OptionError if there is no such case."""
     import torch
 
     from evaluator.judge.problem_check.check import check_case
     from evaluator.judge.problem_check.check_lookup import keep
-    from reference._report import Checked
+    from evaluator.problem.execute import OptionError, ProblemError
+    from reference._report import Broken, Checked
 
     start = time.monotonic()
     try:
         with _alone_on(device):
             admission = check_case(problem.instance(case), torch.device(device.spec))
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
+    except (torch.OutOfMemoryError, MemoryError):
+        return None
+    except OptionError:
+        raise
+    except ProblemError as error:
+        return Broken(problem.name, error)
     keep(problem, device, admission)
     return Checked(admission, round(time.monotonic() - start, 3))
 

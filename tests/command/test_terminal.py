@@ -120,7 +120,7 @@ def test_checking_problems_shows_a_bar_with_each_problem_above(tmp_path: Path) -
     seen = "\n".join(terminal.frames)
     assert re.search(r"━ \d/8 · 0:\d\d", seen) and re.search(r"admitted \d", seen), seen
     left = "\n".join(terminal.screen)
-    assert re.search(r"^admitted \w+, case small, \d+\.\d s$", left, re.MULTILINE) and "━" not in left and terminal.cursor
+    assert re.search(r"^\d/8 admitted \w+, case small, \d+\.\d s$", left, re.MULTILINE) and "━" not in left and terminal.cursor
     assert "8 checked, 0 refused" in left
 
 

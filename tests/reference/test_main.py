@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,8 +84,50 @@ def test_progress_names_and_counts_each_case(folder: Path, capsys: pytest.Captur
         DEGENERATE.replace("    return [torch.randn", "    __import__('time').sleep(0.2)\n    return [torch.randn")
     )
     assert main(["check", "constant", "--all-cases", "--reference", str(folder)]) == 1
-    told = {line.partition(" s: ")[2] for line in capsys.readouterr().err.splitlines()}
+    error = capsys.readouterr().err
+    told = {line.partition(" s: ")[2] for line in error.splitlines()}
     assert {"0 of 2 done; constant, case full", "1 of 2 done; refused 1; constant, case small"} <= told
+    for number, case in ((1, "full"), (2, "small")):
+        assert re.search(rf"^Checking, \d+ s: {number} of 2 done; refused constant, case {case}, \d+\.\d s$", error, re.MULTILINE), error
+
+
+def test_too_little_memory_for_one_case_leaves_the_others_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "broad.py").write_text(DEGENERATE.replace("def get_inputs():", "def get_inputs():\n    if size == 64: raise MemoryError"))
+    assert main(["check", "broad", "softmax", "--all-cases", "--json", "--reference", str(folder)]) == 2
+    output = capsys.readouterr()
+    assert [(record["problem"], record["case"]) for record in json.loads(output.out)] == [
+        ("broad", "small"),
+        ("softmax", "full"),
+        ("softmax", "small"),
+    ]
+    assert "has too little memory for broad, case full" in output.err
+
+
+def test_all_cases_find_what_each_alone_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def checked(*words: str) -> list[dict[str, Any]]:
+        main(["check", *words, "--json", "--reference", str(folder)])
+        records: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+        # Rounds are shuffled.
+        return [{**record, "duration_s": 0, "distributions": sorted(map(str, record["distributions"]))} for record in records]
+
+    alone = [record for name in ("constant", "gelu_tanh") for case in ("full", "small") for record in checked(name, "--case", case)]
+    assert [record["admitted"] for record in alone] == [False, False, True, True]
+    assert checked("constant", "gelu_tanh", "--all-cases") == alone
+
+
+def test_an_interrupted_check_keeps_what_was_checked(folder: Path) -> None:
+    slow = "    if size == 8: __import__('time').sleep(60)\n    return [torch.randn"
+    (folder / "constant.py").write_text(DEGENERATE.replace("    return [torch.randn", slow))
+    words = [sys.executable, "-m", "assay", "problems", "check", "constant", "--all-cases", "--reference", str(folder)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert "1 of 2 done; refused constant, case full" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        output, error = running.communicate(timeout=60)
+    assert (running.returncode, output, error) == (130, "", "interrupted\n")
+    words = [sys.executable, "-m", "assay", "problems", "list", "constant", "--json", "--reference", str(folder)]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert [kept["case"] for kept in json.loads(listed.stdout)[0]["admissions"]] == ["full"]
 
 
 def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,14 @@
-"""Shows the progress of long work: a bar on a terminal; elsewhere a line on standard error every PIPED_EVERY_S seconds."""
+"""Shows the progress of long work: a bar on a terminal, with notes above; elsewhere lines on standard error.
+
+Each note is a line, and every PIPED_EVERY_S seconds one tells how far the work is.
+"""
 
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -40,6 +43,9 @@ class Work:
         self.total, self.doing = total, ""
         self.console: Console | None = None
         """The bar's console while the bar is shown, else None."""
+        self._noting = threading.Lock()
+        self._early: list[tuple[Text, str]] = []
+        self._show: Callable[[Text, str], None] | None = None
         self.pace = Pace()
         self.tallies: Counter[str] = Counter()
 
@@ -60,24 +66,43 @@ class Work:
         self.pace.drew(due, free)
 
     def note(self, line: Text) -> None:
-        """Print a line above the bar; do nothing if there is no bar."""
-        if self.console is not None:
-            self.console.print(line)
+        """Print a line with the number of items done: above the bar, or on standard error. Notes of short work are not printed."""
+        each = Text.assemble(f"{self._count('/')} ", line), f"{self._head()}: {self._count(' of ')} done; {line.plain}"
+        with self._noting:
+            if self._show is None:
+                self._early.append(each)
+            else:
+                self._show(*each)
+
+    def show_notes(self, show: Callable[[Text, str], None]) -> None:
+        """From now on pass each note to `show`, as text for a terminal and as a line; first those made so far."""
+        with self._noting:
+            for each in self._early:
+                show(*each)
+            self._early, self._show = [], show
 
     def figures(self) -> list[str]:
         """Items done, time taken, and time left if known."""
-        count = f"{self._done}/{self.total}" if self.total is not None else str(self._done)
         left_s = self._left_s()
-        return [count, clock_text(time.monotonic() - self._started_s), *([f"{about_text(left_s)} left"] if left_s is not None else [])]
+        return [
+            self._count("/"),
+            clock_text(time.monotonic() - self._started_s),
+            *([f"{about_text(left_s)} left"] if left_s is not None else []),
+        ]
 
     def line(self) -> str:
         """All of the progress, in one line."""
-        of = "" if self.total is None else f" of {self.total}"
         left_s = self._left_s()
-        parts = [f"{self._done}{of} done" + (f", about {about_text(left_s)} left" if left_s is not None else "")]
+        parts = [f"{self._count(' of ')} done" + (f", about {about_text(left_s)} left" if left_s is not None else "")]
         parts += [BETWEEN.join(f"{name} {count}" for name, count in self.tallies.most_common()), self.doing]
+        return f"{self._head()}: {'; '.join(part for part in parts if part)}"
+
+    def _count(self, of: str) -> str:
+        return f"{self._done}{of}{self.total}" if self.total is not None else str(self._done)
+
+    def _head(self) -> str:
         what = f"{self._what}, " if self._what else ""
-        return f"{what}{time.monotonic() - self._started_s:.0f} s: {'; '.join(part for part in parts if part)}"
+        return f"{what}{time.monotonic() - self._started_s:.0f} s"
 
     def _left_s(self) -> float | None:
         if self.total is None:
@@ -124,7 +149,7 @@ def long_work(
     screen = screen or Screen(stderr=True)
     work = Work(what, total, colours or {})
     bar = screen.is_terminal and screen.console.is_interactive and not (beside_output and screen.console.stderr and sys.stdout.isatty())
-    with _Bar(work, screen.console, after_s) if bar else _Lines(work):
+    with _Bar(work, screen.console, after_s) if bar else _Lines(work, after_s):
         yield work
 
 
@@ -187,6 +212,7 @@ class _Bar:
                 with uninterrupted():
                     self._live.start(refresh=True)
                 self._work.console = self._console
+                self._work.show_notes(lambda text, _: self._console.print(text))
 
 
 class _Lines:
@@ -195,8 +221,8 @@ class _Lines:
     It does not use Rich, which closes standard output for the whole process when the reader is gone.
     """
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, work: Work, after_s: float) -> None:
+        self._work, self._after_s = work, after_s
         self._over = threading.Event()
         self._teller = threading.Thread(target=self._tell, daemon=True)
 
@@ -208,11 +234,18 @@ class _Lines:
         self._teller.join(1.0)
 
     def _tell(self) -> None:
+        if self._over.wait(self._after_s):
+            return
+        self._work.show_notes(lambda _, line: self._print(line))
         while not self._over.wait(PIPED_EVERY_S):
-            try:
-                print(self._work.line(), file=sys.stderr, flush=True)  # noqa: T201
-            except (OSError, ValueError):
-                return
+            self._print(self._work.line())
+
+    def _print(self, line: str) -> None:
+        try:
+            if not self._over.is_set():
+                print(line, file=sys.stderr, flush=True)  # noqa: T201
+        except (OSError, ValueError):
+            self._over.set()
 
 
 def _packed(parts: list[Text], width: int) -> Iterator[Text]:
