@@ -16,7 +16,7 @@ from evaluator.results.display import progress
 from reference.__main__ import main
 from tests.screens import WIDTHS, assert_fits
 
-pytestmark = pytest.mark.slow(15)
+pytestmark = pytest.mark.slow(40)
 
 ROOT = Path(__file__).parents[2]
 DEGENERATE = """

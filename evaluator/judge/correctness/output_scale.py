@@ -8,7 +8,7 @@ import torch
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time on a GPU: 256 MiB in float64."""
 CPU_CHUNK_ELEMENTS = 1 << 18
-"""The same on a CPU: 2 MiB, which its cache holds. Larger intermediate results take six times as long, mostly for new pages."""
+"""Elements compared at a time on a CPU: 2 MiB, which its cache holds. Larger ones take six times as long, mostly for new pages."""
 
 
 def chunk_elements(device: torch.device) -> int:

@@ -42,7 +42,7 @@ class Effort:
     rows: Repeats
     """Rows of each kind, single calls or bursts, behind the gate."""
     ungated_rows: Repeats
-    """The same without the gate, where other programs delay most rows."""
+    """Rows of each kind without the gate, where other programs delay most."""
 
 
 FULL = Effort(
