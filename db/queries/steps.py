@@ -34,6 +34,12 @@ class StepWorth:
     """Geometric mean of the speedups of right ones; None if none has times."""
 
 
+def are_any(store: Store) -> bool:
+    """Whether any request told where it comes from. Raises StoreError if the database can't be read."""
+    with store.read() as connection:
+        return connection.execute(select(OriginRow.id).limit(1)).first() is not None
+
+
 def steps(store: Store, author: str) -> tuple[StepWorth, ...]:
     """All steps, run by run. Raises StoreError if the database can't be read."""
     row, run = EvaluationRow, OriginRow.tags[RUN_TAG].as_string()

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 
 from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, in_order
+from db.queries.steps import are_any
 from db.queries.texts import MAX_CHARS, MOST_FOUND, matching
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
@@ -74,6 +75,7 @@ def evaluations_page(
     shown = listed(site, choice, sort, order, number)
     facets = site.timeline.facets(choice)
     names = [name for name, info in CATEGORIES.items() if status in (None, info.status)]
+    training = text_field("step", None if step is None else str(step), "of training"), text_field("tag", tag, "name=value")
     return EvaluationsPage(
         value={"total": shown.total, "evaluations": shown.rows, "facets": facets},
         sheet=every(site, choice, sort, order),
@@ -83,9 +85,8 @@ def evaluations_page(
             *fields_of(site, filters, "problem", "author", "device", "case", "precision", facets=facets),
             text_field("run", None if run is None else str(run), "number"),
             text_field("since", _text(since), "7d or 2026-05-01"),
-            text_field("step", None if step is None else str(step), "of training"),
-            text_field("tag", tag, "name=value"),
-            text_field("search", words or None, "words of source, message or kernels"),
+            text_field("search", words or None, "code or message"),
+            *(training if step is not None or tag or site.memory.recall(("origins",), lambda: are_any(site.store)) else ()),
         ),
         table=shown,
         filtered=choice != Choice(),

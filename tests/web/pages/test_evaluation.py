@@ -42,6 +42,13 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
         assert text in timed.text, text
 
 
+def test_fields_for_training_runs_are_shown_where_there_are_any(client: TestClient, store: Store) -> None:
+    assert 'name="step"' not in client.get("/evaluations").text
+    assert 'name="step"' in client.get("/evaluations?tag=run=first").text
+    store.save_all([Entry(result(), "x", PROBLEM_SOURCE, origins=(Origin(12),))])
+    assert 'name="step"' in client.get("/evaluations?status=correct").text
+
+
 def test_an_evaluation_shows_what_training_runs_said_and_leads_to_others_of_the_step(client: TestClient, store: Store) -> None:
     tags = {"run": "<b>first", "seed": "1"}
     origins = (Origin(12, "<i>prompt", tags), *(Origin(step) for step in range(30)))
