@@ -23,7 +23,7 @@ ORDERS = {
 }
 """Columns by which evaluations can be sorted, and whether `list` shows the highest first."""
 MAX_STEP = 2**63 - 1
-TAG = re.compile(r"[A-Za-z0-9_.:/-]+=.*")
+TAG = re.compile(r"[A-Za-z0-9_.:/-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 

@@ -213,7 +213,11 @@ class Store(Database):
                 row = EvaluationRow
                 query = select(row.digest, row.id).where(row.digest.in_(digests[start : start + LOOKUP]))
                 known |= {bytes(digest): number for digest, number in connection.execute(query)}
-            missing = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in known}
+            missing: dict[bytes, Entry] = {}
+            for digest, item in zip(digests, items, strict=True):
+                if digest not in known:
+                    before = missing[digest].origins if digest in missing else ()
+                    missing[digest] = replace(item, origins=(*before, *item.origins))
             write(connection, [PreparedEntry.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
             again = [(known[digest], item) for digest, item in zip(digests, items, strict=True) if digest in known]
             add_origins(connection, [(None, number, origin) for number, item in again for origin in item.origins])

@@ -96,7 +96,7 @@ class Submission:
         told: dict[str, Any] = {
             "step": None if self.step is None else operator.index(self.step),
             "prompt": _plain(self.prompt),
-            "tags": dict(self.tags) if self.tags else None,
+            "tags": {name: _plain(value) for name, value in self.tags.items()} if self.tags else None,
         }
         return {name: value for name, value in told.items() if value is not None}
 

@@ -41,7 +41,7 @@ def are_any(store: Store) -> bool:
 
 
 def steps(store: Store, author: str) -> tuple[StepWorth, ...]:
-    """All steps, run by run. Raises StoreError if the database can't be read."""
+    """All steps, run by run, that with the latest evaluation last. Raises StoreError if the database can't be read."""
     row, run = EvaluationRow, OriginRow.tags[RUN_TAG].as_string()
     with store.read() as connection:
         query = (
@@ -53,7 +53,10 @@ def steps(store: Store, author: str) -> tuple[StepWorth, ...]:
         found: dict[tuple[str | None, int], dict[int, tuple[bool, float | None]]] = defaultdict(dict)
         for name, step, number, category, speedup in connection.execute(query):
             found[name, step][number] = (category in RIGHT, speedup)
-    ordered = sorted(found, key=lambda key: (key[0] or "", key[1]))
+    latest: dict[str | None, int] = {}
+    for (name, _), verdicts in found.items():
+        latest[name] = max(latest.get(name, 0), *verdicts)
+    ordered = sorted(found, key=lambda key: (latest[key[0]], key[0] or "", key[1]))
     return tuple(_worth(name, step, list(found[name, step].values())) for name, step in ordered)
 
 

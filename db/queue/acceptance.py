@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from db.schema.queue_models import ReferenceRow, RequestRow, UsageRow
+from db.schema.queue_models import OriginRow, ReferenceRow, RequestRow, UsageRow
 from db.storage.dimensions import upsert
-from db.storage.origin import Origin, add_origins
+from db.storage.origin import MAX_ORIGINS, Origin, add_origins
 from db.store import LOOKUP
 
 _R: Any = RequestRow.__table__
@@ -128,7 +128,18 @@ def _add_origins(connection: Connection, origins: Sequence[tuple[str, Origin]]) 
         held = select(_R.c.id, _R.c.evaluation_id).where(_R.c.id.in_(ordered[start : start + LOOKUP])).order_by(_R.c.id)
         for number, evaluation in connection.execute(held.with_for_update()):
             found[numbers[number]] = (number, evaluation)
-    add_origins(connection, [(*found[public_id], origin) for public_id, origin in origins])
+    room = {public_id: MAX_ORIGINS - _count(connection, number) for public_id, (number, _) in found.items()}
+    added: list[tuple[int | None, int | None, Origin]] = []
+    for public_id, origin in origins:
+        room[public_id] -= 1
+        if room[public_id] >= 0:
+            added.append((*found[public_id], origin))
+    add_origins(connection, added)
+
+
+def _count(connection: Connection, request: int) -> int:
+    query = select(func.count()).select_from(OriginRow).where(OriginRow.request_id == request)
+    return int(connection.execute(query).scalar_one())
 
 
 def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, QueuedRequest]]:

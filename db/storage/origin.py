@@ -14,6 +14,8 @@ from db.storage.dimensions import upsert
 from db.storage.rows import text_sha256
 
 MAX_PROMPT, MAX_TAGS = 500, 16
+MAX_ORIGINS = 100
+"""Maximum origins of a request: a repeated one costs no quota. Later ones are not stored."""
 
 Step = Annotated[int, Field(ge=0, lt=1 << 63)]
 Prompt = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PROMPT, pattern=r"^[^\x00]+$")]

@@ -21,7 +21,7 @@ from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.failures import missed_beside_others
 from evaluator.judge.session import Session
-from evaluator.judge.timing.effort import BRIEF
+from evaluator.judge.timing.effort import BRIEF, FULL
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
 from evaluator.judge.timing.run import TimingRun
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
@@ -166,7 +166,8 @@ class CaseTimings:
         self._evidence_builder.note(workload="")
         if self._times_own:
             own = _Judged(self._task.case, self._session.reference, self._session.form, [])
-            self._time_in_turns(own, baseline, others, options)
+            # Of several workloads, the kernels are timed in the case alone.
+            self._time_in_turns(own, baseline, others, replace(options, effort=replace(options.effort, kernels=FULL.kernels)))
         with self._task.times.spending("end of candidate"):
             self.candidate.end()
         return self._time_alone(baseline)

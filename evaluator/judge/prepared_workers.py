@@ -1,7 +1,6 @@
 """The workers of one evaluation that start while its candidate runs: the baseline's, and a spare one."""
 
 import logging
-import math
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,7 +13,7 @@ from evaluator.judge import limits
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.correctness.oracle.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
-from evaluator.judge.device.device_lock import PARTS, DeviceLock, sharers_on
+from evaluator.judge.device.device_lock import DeviceLock, sharers_on
 from evaluator.judge.device.memory_need import memory_bytes_of
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers import kept_workers
@@ -27,8 +26,7 @@ from evaluator.sandbox import SandboxUnavailable
 from evaluator.worker.nested import tensors
 
 COPIES = 4
-"""Models of a workload in its own dtype: the judge's, the baseline's and the submission's, which may also have its parameters in another
-order."""
+"""Models of a workload: the judge's, the baseline's and the submission's, which may have its parameters in another order, too."""
 SPARE_S = 2.0
 """Maximum wait for a spare worker's start, and for the baseline's construction, before the device is released: both take some tenths of a
 second."""
@@ -43,8 +41,7 @@ class PreparedWorkers:
         self._task = task
         self.device = torch.device(task.context.device.torch_device)
         self.memory = SharedMemory(self.device)
-        told = task.context.device.unique_id, task.times.holding, sharers_on(self.device.type), self._settle
-        self.lock = DeviceLock(*told, parts=self._parts_of_memory)
+        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding, sharers_on(self.device.type), self._settle)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
         self._drawn: torch.nn.Module | None = None
@@ -155,18 +152,9 @@ class PreparedWorkers:
     @cached_property
     def keeps_models(self) -> bool:
         """Whether memory suffices for the models of all workloads in each worker."""
-        cases = self._task.workloads
-        known = all(case.on_meta is not None for case in cases)
-        return known and sum(map(_models_bytes, cases)) <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
-
-    @property
-    def _parts_of_memory(self) -> int:
-        """Parts of a GPU's memory that the models need, if it is more than one."""
-        if self.device.type == "cpu":
-            return 0
-        nbytes = [_models_bytes(case) for case in self._task.workloads or (self._task.case,)]
-        parts = (sum(nbytes) if self.keeps_models else max(nbytes)) * PARTS / memory_bytes_of(self._task.context.device)
-        return min(math.ceil(parts), PARTS) if parts > 1 else 0
+        models = [case.on_meta for case in self._task.workloads]
+        nbytes = sum(tensor.nbytes for model in models if model is not None for tensor in tensors(dict(model.state_dict())))
+        return None not in models and COPIES * nbytes <= limits.FREE_SHARE * memory_bytes_of(self._task.context.device)
 
     def prepare_spare(self) -> None:
         """Have a worker start CUDA on a GPU while this judge has it, for the checks after the timing."""
@@ -259,12 +247,6 @@ class PreparedWorkers:
     def _start_cuda(self, worker: WorkerClient) -> None:
         with nullcontext() if self.lock.held else cuda_start_turn(self._task.context.device.unique_id):
             self.launcher.start_cuda(worker)
-
-
-def _models_bytes(case: ProblemCase) -> int:
-    """Size of the models of a case: the judge's, which has a copy in float64, the baseline's and the submission's; 0 if it is unknown."""
-    state = list(tensors(dict(case.on_meta.state_dict()))) if case.on_meta is not None else []
-    return sum(COPIES * tensor.nbytes + torch.float64.itemsize * tensor.numel() for tensor in state)
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:

@@ -208,11 +208,9 @@ class ProblemCase:
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
 
     def drawn_model(self, seed: int) -> "torch.nn.Module | None":
-        """The result of `model` before it moves to a device; None if the device draws parameters, or may do so."""
-        if self.on_meta is None or self.has_large_parameters:
-            return None
+        """The result of `model` before it moves to a device; None if a first call draws parameters, which is better done there."""
         model = self._constructed(seed, "cpu")
-        if _is_lazy(model):  # a first call draws parameters, which is better done there
+        if _is_lazy(model):
             return None
         return _following(model.to(self.dtype) if self.dtype else model, self.procedure_of(model))
 
@@ -235,13 +233,6 @@ class ProblemCase:
         """Whether any device may draw the reference: a submission is given all of its tensors. Others it draws by the seed, on the CPU."""
         return self.on_meta is not None and not any(map(_keeps_others, self.on_meta.modules()))
 
-    @cached_property
-    def has_large_parameters(self) -> bool:
-        """Whether a GPU draws large parameters of the reference and of submissions, since a CPU takes seconds for them."""
-        from evaluator.worker.parameters import LARGE
-
-        return self.on_meta is not None and any(value.numel() >= LARGE for value in self.on_meta.state_dict().values())
-
     def model(self, seed: int, device: "torch.device | str" = "cpu", *, anywhere: bool = False) -> "torch.nn.Module":
         """The reference, with parameters drawn from `seed`, in the declared mode and dtype, on `device`; its call follows the problem's
         procedure. anywhere: if `is_drawn_anywhere`, the device draws it: a CPU takes seconds for a billion parameters.
@@ -251,18 +242,13 @@ class ProblemCase:
         import torch
 
         target = torch.device(device)
-        # Drawn on the CPU unless they are large, so that a seed gives the same parameters everywhere; a meta device draws none.
+        # Drawn on the CPU, so that a seed gives the same parameters everywhere; a meta device draws none.
         model = None
         if target.type == "meta":
             model = self._constructed(seed, "meta")
         elif anywhere and target.type != "cpu" and self.is_drawn_anywhere:
             with contextlib.suppress(ProblemError, torch.OutOfMemoryError):  # its file may mix devices, or draw wider values first
                 model = self._constructed(seed, target)
-        if model is None and target.type == "cuda" and self.has_large_parameters:
-            from evaluator.worker.parameters import LargeDraws
-
-            with LargeDraws(target):
-                model = self._constructed(seed, "cpu")
         if model is None:
             model = self._constructed(seed, "cpu")
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)

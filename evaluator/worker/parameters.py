@@ -1,4 +1,4 @@
-"""Draws large parameters, and matches a submission's parameters and buffers with the reference's, which were drawn from the same seed.
+"""Matches a submission's parameters and buffers with the reference's, which were drawn from the same seed.
 
 A submission that makes the same layers in the same order has drawn the same values, under any names. Any other needs the reference's
 values, which are copied by name and shape, and converted if its dtype is another. A value equal to a reference tensor of another name is
@@ -6,56 +6,11 @@ kept: the submission has renamed its layers. If values are only permuted among t
 and names count.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
-from torch.utils._python_dispatch import TorchDispatchMode
-
-LARGE = 1 << 26
-"""Elements of a large tensor: a CPU draws as many in 0.7 s."""
-PIECE = 1 << 26
-"""Elements that a GPU draws at once, so that it needs little memory."""
-
-
-class LargeDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """In this context a GPU draws the random values of large tensors on the CPU, by a generator that the CPU's seeds."""
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._device = device
-
-    def __torch_dispatch__(
-        self, function: Any, _types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> torch.Tensor:
-        kwargs = kwargs or {}
-        if (draw := _FACTORIES.get(function)) is not None and _is_large(made := torch.empty(*args, **kwargs)):
-            return self._draw(made, draw)
-        if function in _FACTORIES.values() and kwargs.get("generator") is None and _is_large(args[0]):
-            return self._draw(args[0], function, *args[1:])
-        drawn: torch.Tensor = function(*args, **kwargs)
-        return drawn
-
-    def _draw(self, tensor: torch.Tensor, draw: Callable[..., torch.Tensor], *distribution: float) -> torch.Tensor:
-        """Draw new values in place."""
-        generator = torch.Generator(self._device)
-        generator.manual_seed(int(torch.randint(1 << 62, (), device="cpu")))
-        for piece in torch.split(tensor.view(-1), PIECE):
-            piece.copy_(draw(torch.empty_like(piece, device=self._device), *distribution, generator=generator))
-        return tensor
-
-
-_FACTORIES: dict[Any, Any] = {
-    torch.ops.aten.randn.default: torch.ops.aten.normal_.default,
-    torch.ops.aten.rand.default: torch.ops.aten.uniform_.default,
-}
-"""Functions that draw a new tensor, and how they do so in place."""
-
-
-def _is_large(tensor: torch.Tensor) -> bool:
-    return tensor.device.type == "cpu" and tensor.numel() >= LARGE and tensor.is_contiguous()
 
 
 @dataclass

@@ -78,6 +78,10 @@ def test_importing_again_adds_new_origins(store: Store, tmp_path: Path) -> None:
     assert [each.origins for each in store.each()] == [(Origin(1), Origin(2, "p"))]
     path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "origins"}))
     assert import_lines(store, path) == (1, 0), "a file of an older version has none"
+    other = result(submission="twice")
+    path.write_text("\n".join(Entry(other, "x", origins=(Origin(step),)).to_line() for step in (3, 4, 3)))
+    import_lines(store, path)
+    assert [each.origins for each in store.each()][1] == (Origin(3), Origin(4))
 
 
 @pytest.mark.parametrize(

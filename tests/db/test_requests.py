@@ -13,7 +13,7 @@ from db.error import StoreError
 from db.queue.acceptance import Accepted, Offer, OfferGroup, Outcome, RefusalReason
 from db.queue.requests import Claim, LostClaimsError, Requests
 from db.schema.queue_models import RequestRow, UsageRow
-from db.storage.origin import Origin
+from db.storage.origin import MAX_ORIGINS, Origin
 from db.storage.record import Entry
 from db.store import Store
 from evaluator.results.category import Category
@@ -158,6 +158,18 @@ def test_an_evaluation_keeps_the_origin_of_each_request_whenever_it_came(store: 
     accept(requests, *(offer("k", origin=each) for each in origins))
     told = [stored.origins for number in numbers if (stored := store.get(number))]
     assert told == [tuple(origins), (), (Origin(9),)], "equal ones are stored once, and a refused one is not"
+
+
+@BOTH
+def test_a_request_keeps_a_limited_number_of_origins(store: Store, requests: Requests) -> None:
+    for start in (0, 60, 120):
+        accept(
+            requests, *(offer("k", origin=Origin(step)) for step in range(start, start + 60)), offer("l", "another", origin=Origin(start))
+        )
+    claims = requests.claim("one", 2, 30.0)
+    numbers = store.save_all([entry(claim, claim.public_id) for claim in claims], also=requests.settle("one", claims))
+    counts = [len(stored.origins) for number in numbers if (stored := store.get(number))]
+    assert sorted(counts) == [3, MAX_ORIGINS]
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import torch
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem
-from evaluator.worker import parameters
 
 PLAIN = """\
 import torch
@@ -170,15 +169,6 @@ def test_a_gpu_draws_parameters_if_any_device_may(tmp_path: Path) -> None:
     case = problem(tmp_path).instance("full")
     on_gpu, on_cpu = (case.model(1, "cuda:0", anywhere=anywhere).state_dict()["linear.weight"] for anywhere in (True, False))
     assert on_gpu.device.type == "cuda" and not torch.equal(on_gpu, on_cpu)
-
-
-@pytest.mark.gpu
-def test_a_gpu_draws_large_parameters_of_the_reference_and_of_a_submission_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parameters, "LARGE", 1)
-    case = problem(tmp_path).instance("full")
-    assert case.has_large_parameters and case.drawn_model(1) is None
-    on_gpu, again, on_cpu = (case.model(1, device).state_dict()["linear.weight"] for device in ("cuda:0", "cuda:0", "cpu"))
-    assert torch.equal(on_gpu, again) and not torch.equal(on_gpu.cpu(), on_cpu)
 
 
 @pytest.mark.parametrize(

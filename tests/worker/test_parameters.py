@@ -1,14 +1,12 @@
 """Copying the reference's parameters to a submission."""
 
-import contextlib
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch import nn
 
-from evaluator.worker import parameters
-from evaluator.worker.parameters import Agreement, LargeDraws, agree
+from evaluator.worker.parameters import Agreement, agree
 
 Make = Callable[[], nn.Module]
 WIDTH = 6
@@ -156,46 +154,3 @@ def test_buffers_are_copied_too() -> None:
 
     found, model, _ = agreed(trained, lambda: nn.BatchNorm1d(3))
     assert found.changed and torch.equal(model.state_dict()["running_mean"], torch.tensor([1.0, 2.0, 3.0]))
-
-
-LAYERS: list[Callable[[], torch.Tensor]] = [
-    lambda: nn.Linear(40, 30).weight,
-    lambda: nn.Embedding(40, 30).weight,
-    lambda: nn.init.normal_(torch.empty(40, 30, dtype=torch.bfloat16), 2.0, 0.5),
-    lambda: nn.init.trunc_normal_(torch.empty(40, 30)),
-    lambda: nn.Parameter(torch.randn(40, 30)),
-    lambda: torch.rand(40, 30, requires_grad=True),
-]
-
-
-@pytest.mark.parametrize("make", LAYERS)
-def test_large_tensors_are_drawn_elsewhere_from_the_seed_with_their_distribution(
-    make: Callable[[], torch.Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parameters, "LARGE", 1000)
-    monkeypatch.setattr(parameters, "PIECE", 300)
-    draws: list[torch.Tensor] = []
-    for mode in (LargeDraws(torch.device("cpu")), LargeDraws(torch.device("cpu")), None):
-        torch.manual_seed(5)
-        with mode or contextlib.nullcontext():
-            draws.append(make())
-    elsewhere, again, usual = draws
-    assert torch.equal(elsewhere, again) and not torch.equal(elsewhere, usual)
-    assert elsewhere.requires_grad == usual.requires_grad and elsewhere.dtype == usual.dtype
-    pieces = elsewhere.detach().double().view(4, 300)
-    assert len({float(piece.sum()) for piece in pieces}) == 4
-    for statistic in (torch.mean, torch.std):
-        spread = usual.detach().double().std()
-        assert (statistic(pieces) - statistic(usual.detach().double())).abs() < 0.2 * spread
-
-
-def test_small_tensors_and_those_with_a_generator_are_drawn_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parameters, "LARGE", 1000)
-
-    def make() -> list[torch.Tensor]:
-        torch.manual_seed(5)
-        return [torch.randn(30, 30), torch.empty(2000).normal_(generator=torch.Generator().manual_seed(1)), nn.Linear(9, 9).weight]
-
-    with LargeDraws(torch.device("cpu")):
-        within = make()
-    assert all(map(torch.equal, within, make()))

@@ -45,7 +45,8 @@ def steps_of_author(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME
     found = site.memory.recall(("steps", name), lambda: steps(site.store, name))
     if not found:
         raise NotFoundError(f"{name!r} has no training steps.")
-    told = f"{found[-1].right:.0%} right at step {found[-1].step}"
+    last = found[-1]
+    told = f"{last.right:.0%} right at step {last.step}" + (f" in {last.run}" if last.run else "")
     return _picture(site, ("steps", name), theme, lambda: charts.steps(found), f"Training steps of {name}", f"The last: {told}.")
 
 

@@ -16,8 +16,6 @@ SHARERS = 8
 """Judges whose submissions may compute on a GPU at once while none is timed."""
 PLACES = 2
 """Judges that may prepare for a device before they have had it."""
-PARTS = 8
-"""Parts of a device's memory, of which an evaluation that needs more than one reserves as many as it needs."""
 
 POLL_S = 0.01
 
@@ -42,19 +40,16 @@ class DeviceLock:
         tell: Callable[[bool], None] = lambda _: None,
         sharers: int = SHARERS,
         settle: Callable[[], object] = lambda: None,
-        parts: int = 0,
     ) -> None:
         """device_id: a name that is the same in every process of the machine (a GPU's UUID). tell: called when exclusive use begins and
         ends. sharers: judges that may share it; 1 if each has it exclusively. settle: waits, before a release, until no thread of the judge
-        computes there. parts: of the device's memory, that are reserved when the evaluation begins, until its end."""
+        computes there."""
         self._tell, self._sharers, self._settle, self._thread = tell, sharers, settle, threading.get_ident()
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
-        several = {"-next": PLACES, "-share": sharers, "-memory": PARTS if parts else 0}
-        names = ["", "-turn", "-wanted", "-begun", "-queue", *(f"{each}-{number}" for each in several for number in range(several[each]))]
-        opened = open_all([f"assay-{name}{each}.lock" for each in names])
+        places, shares = [f"-next-{number}" for number in range(PLACES)], [f"-share-{number}" for number in range(sharers)]
+        opened = open_all([f"assay-{name}{each}.lock" for each in ("", "-turn", "-wanted", "-begun", "-queue", *places, *shares)])
         self._device, self._turn, self._wanted, self._begun, self._queue = opened[:5]
-        self._places, self._shares, self._memory = opened[5 : 5 + PLACES], opened[5 + PLACES :][:sharers], opened[5 + PLACES + sharers :]
-        self._parts = parts
+        self._places, self._shares = opened[5 : 5 + PLACES], opened[5 + PLACES :]
         self._place: int | None = None
         self._share: int | None = None
         self._has_begun = self._found_others = self._keeps_others_out = self._is_exclusive = False
@@ -156,23 +151,12 @@ class DeviceLock:
         if self._has_begun:
             return True
         self._found_others = not is_free(self._begun)
-        if not self._reserve() or lock_any([self._begun], fcntl.LOCK_SH) is None:
+        if lock_any([self._begun], fcntl.LOCK_SH) is None:
             return False
         self._beginning = (self._beginnings + 1) % (1 << 64)  # anybody may write to the file
         os.pwrite(self._begun, self._beginning.to_bytes(8, "little"), 0)
         self._has_begun = True
         return True
-
-    def _reserve(self) -> bool:
-        """Reserve parts of the memory, all or none. Those that are reserved already stay."""
-        reserved = [each for each in self._memory if lock_any([each]) is not None]
-        if len(reserved) >= self._parts:
-            for each in reserved[self._parts :]:
-                fcntl.flock(each, fcntl.LOCK_UN)
-            return True
-        for each in reserved:
-            fcntl.flock(each, fcntl.LOCK_UN)
-        return False
 
     @property
     def _beginnings(self) -> int:
@@ -247,9 +231,8 @@ class DeviceLock:
     def close(self) -> None:
         """Release all, at the end of the evaluation."""
         self.release()
-        for each in (self._begun, *self._memory):
-            fcntl.flock(each, fcntl.LOCK_UN)  # after a close alone, a child that was forked meanwhile would keep it
-        for descriptor in (self._device, self._turn, self._wanted, self._begun, self._queue, *self._places, *self._shares, *self._memory):
+        fcntl.flock(self._begun, fcntl.LOCK_UN)  # after a close alone, a child that was forked meanwhile would keep it
+        for descriptor in (self._device, self._turn, self._wanted, self._begun, self._queue, *self._places, *self._shares):
             os.close(descriptor)
 
 

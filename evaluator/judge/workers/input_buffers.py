@@ -160,7 +160,6 @@ def construct(
         "keeps": keeps,
         "on_device": on_device,
         "aside": aside,
-        "is_large": case.has_large_parameters and memory.device.type == "cuda",
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
         "source": source,

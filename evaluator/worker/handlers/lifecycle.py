@@ -22,7 +22,7 @@ from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import checked, keep_freed_memory
 from evaluator.worker.origin import kernel_names
-from evaluator.worker.parameters import Agreement, LargeDraws, agree
+from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.own_work import OwnWork
@@ -147,10 +147,9 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     model = _made_on_device(state, arguments) if request["on_device"] else None
     if model is None:
         _seed(request["seed"])
-        draws = LargeDraws(state.device) if request.get("is_large") else contextlib.nullcontext()
-        with _aside(state, os.getpid()) if request.get("aside") else contextlib.nullcontext(), draws:
+        with _aside(state, os.getpid()) if request.get("aside") else contextlib.nullcontext():
             model = state.model_class(*arguments)
-    on_host = _device_allocations(state) == before
+    on_host = before is not None and _device_allocations(state) == before
     agreement = Agreement()
     parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
@@ -166,9 +165,13 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     return {**asdict(agreement), "on_host": on_host}
 
 
-def _device_allocations(state: State) -> int:
-    """Number of tensors that this process has ever allocated on the device."""
-    return torch.cuda.memory_stats(state.device).get("allocation.all.allocated", 0) if state.on_device else 0
+def _device_allocations(state: State) -> int | None:
+    """Number of allocations on the device so far; None if it is unknown, as with an allocator of the submission's own."""
+    if not state.on_device:
+        return 0
+    with contextlib.suppress(RuntimeError):
+        return int(torch.cuda.memory_stats(state.device).get("allocation.all.allocated", 0))
+    return None
 
 
 def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:

@@ -102,34 +102,6 @@ def test_a_few_share_it_and_the_next_waits_for_one_of_them() -> None:
         lock.close()
 
 
-def test_evaluations_that_need_much_memory_begin_when_others_have_ended() -> None:
-    first, second, third, small = (DeviceLock("gpu-1", parts=parts) for parts in (5, 3, 3, 0))
-    first.acquire()
-    first.release()  # its memory stays
-    second.acquire()
-    waits = begin(third.acquire)
-    small.acquire()
-    assert second.held and small.held and waits.is_alive()
-    second.close()
-    waits.join(300)
-    assert third.held
-    for lock in (first, third, small):
-        lock.close()
-
-
-def test_an_evaluation_that_is_judged_again_alone_keeps_its_memory() -> None:
-    lock, other = DeviceLock("gpu-1", parts=8), DeviceLock("gpu-1", parts=1)
-    lock.acquire()
-    lock.acquire_alone()
-    lock.share()
-    waits = begin(other.acquire)
-    assert lock.held and waits.is_alive()
-    lock.close()
-    waits.join(300)
-    assert other.held
-    other.close()
-
-
 def test_on_a_cpu_nobody_shares() -> None:
     lock, other = (DeviceLock("cpu-1", sharers=sharers_on("cpu")) for _ in range(2))
     lock.acquire()

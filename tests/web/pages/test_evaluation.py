@@ -64,7 +64,7 @@ def test_an_evaluation_shows_what_training_runs_said_and_leads_to_others_of_the_
         numbers[link] = {row["evaluation_id"] for row in client.get(link.replace("?", ".json?")).json()["evaluations"]}
     assert list(numbers.values()) == [{1, 2}, {1}]
     assert client.get("/evaluations.json?step=0&tag=").json()["total"] == 1
-    for wrong in ("step=-1", "step=x", "tag=run", f"step={2**63}"):
+    for wrong in ("step=-1", "step=x", "tag=run", "tag=run=a%00b", f"step={2**63}"):
         assert client.get(f"/evaluations?{wrong}").status_code in (400, 422), wrong
     assert "training" not in seen(client, "/evaluation/2").text.replace("Requested by training runs", "", 1)
 
@@ -83,11 +83,11 @@ def test_an_author_s_training_steps_are_drawn_run_by_run(client: TestClient, sto
         store.save_all([Entry(result(category, submission=f"s{number}", speedup=2.0), "x", PROBLEM_SOURCE, origins=asked)])
     told = client.get("/author.json?name=ada").json()["steps"]
     assert [tuple(each.values()) for each in told] == [
-        *((None, 1, 1, 1.0, 1.0, pytest.approx(2.0)), ("a", 1, 1, 0.0, 0.0, None), ("a", 2, 2, 0.5, 0.5, pytest.approx(2.0)))
-    ]
+        *(("a", 1, 1, 0.0, 0.0, None), ("a", 2, 2, 0.5, 0.5, pytest.approx(2.0)), (None, 1, 1, 1.0, 1.0, pytest.approx(2.0)))
+    ], "the newest run is the last"
     (link,) = {link for link in seen(client, "/author?name=ada").links if "steps.svg" in link and "light" in link}
     picture = client.get(link).text
-    assert "right in a" in picture and "faster in a" in picture and "The last: 50% right at step 2." in picture
+    assert "right in a" in picture and "faster in a" in picture and "The last: 100% right at step 1." in picture
     assert client.get("/author/steps.svg?name=bob").status_code == 404
     before = state(store)
     with store.change() as connection:
