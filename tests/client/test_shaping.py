@@ -159,7 +159,7 @@ def test_the_table_of_the_shaping_has_its_parts_and_numbers() -> None:
     assert (Shaping().slowest, Shaping().fastest) == (0.125, 8.0) and "`slowest` is 0.125 and `fastest` is 8" in SHAPING
 
 
-def test_the_table_of_rewards_is_right() -> None:
+def test_better_outcomes_have_higher_rewards() -> None:
     outcomes = [
         evaluation("disqualified", "cached_output"),
         evaluation("build_failed", "link_error"),
@@ -169,8 +169,7 @@ def test_the_table_of_rewards_is_right() -> None:
         *(evaluation(speedup=speedup) for speedup in (0.125, 1.0, 8.0)),
         evaluation(speedup=8.0, speed_of_light=1.0),
     ]
-    told = re.findall(r"^\| [a-z][^|`]+ \| (-?[\d.]+) \|$", SHAPING, re.MULTILINE)
-    assert [float(number) for number in told] == pytest.approx([reward(each).value for each in outcomes])
+    assert [reward(each).value for each in outcomes] == pytest.approx([-1.0, 0.0, 0.1, 0.2, 0.5, 0.5, 0.7, 0.9, 1.0])
     assert reward(evaluation("correct", "degenerate_problem")).value == reward(evaluation("incorrect", "wrong_values")).value
     assert reward(evaluation("correct", "no_custom_kernel")).value == reward(evaluation("build_failed", "link_error")).value
 

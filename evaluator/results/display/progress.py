@@ -234,7 +234,7 @@ class _Lines:
         self._teller.join(1.0)
 
     def _tell(self) -> None:
-        if self._over.wait(self._after_s):
+        if self._over.wait(min(self._after_s, PIPED_EVERY_S)):
             return
         self._work.show_notes(lambda _, line: self._print(line))
         while not self._over.wait(PIPED_EVERY_S):
