@@ -169,8 +169,8 @@ def _input_bytes(problem: "Problem") -> int | None:
 def _check(options: argparse.Namespace) -> int:
     from evaluator.judge.device.environment import apply_settings
     from evaluator.machine.devices import choose
-    from evaluator.machine.memory import keep_freed_memory
     from evaluator.results.display.progress import long_work
+    from evaluator.worker.memory import keep_freed_memory
     from reference._report import Broken, check_record, checked_line, is_admitted, report
 
     device, _ = choose(options.device)

@@ -15,6 +15,7 @@ from db.store import LOOKUP
 
 _R: Any = RequestRow.__table__
 _U: Any = UsageRow.__table__
+_O: Any = OriginRow.__table__
 VIEW = (
     *(_R.c.public_id, _R.c.author, _R.c.state, _R.c.problem, _R.c.sample_id, _R.c.accepted_at, _R.c.finished_at, _R.c.attempts),
     *(_R.c.stage, _R.c.evaluation_id, _R.c.name),
@@ -128,18 +129,17 @@ def _add_origins(connection: Connection, origins: Sequence[tuple[str, Origin]]) 
         held = select(_R.c.id, _R.c.evaluation_id).where(_R.c.id.in_(ordered[start : start + LOOKUP])).order_by(_R.c.id)
         for number, evaluation in connection.execute(held.with_for_update()):
             found[numbers[number]] = (number, evaluation)
-    room = {public_id: MAX_ORIGINS - _count(connection, number) for public_id, (number, _) in found.items()}
+    room = dict.fromkeys(found, MAX_ORIGINS)
+    for start in range(0, len(ordered), LOOKUP):
+        counted = select(_O.c.request_id, func.count()).where(_O.c.request_id.in_(ordered[start : start + LOOKUP]))
+        for number, count in connection.execute(counted.group_by(_O.c.request_id)):
+            room[numbers[number]] -= count
     added: list[tuple[int | None, int | None, Origin]] = []
     for public_id, origin in origins:
         room[public_id] -= 1
         if room[public_id] >= 0:
             added.append((*found[public_id], origin))
     add_origins(connection, added)
-
-
-def _count(connection: Connection, request: int) -> int:
-    query = select(func.count()).select_from(OriginRow).where(OriginRow.request_id == request)
-    return int(connection.execute(query).scalar_one())
 
 
 def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, QueuedRequest]]:

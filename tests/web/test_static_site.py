@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 
 from assay.__main__ import main
 from db.error import StoreError
+from db.storage.origin import Origin
 from db.store import Entry, Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
@@ -110,6 +111,15 @@ def test_a_file_shows_what_the_server_shows_but_for_what_needs_one(site: Path, c
         served = Seen(client.get(path + ungrouped.get(path, "")).text)
         assert Seen((site / name).read_text(encoding="utf-8")).rows == served.rows, name
     assert LEFT_OUT.search("/search?q=x") and any(map(LEFT_OUT.search, served.links))
+
+
+def test_steps_and_tags_are_shown_without_pages_of_their_own(store: Store, tmp_path: Path) -> None:
+    asked = Origin(12, "p7", {"run": "first"})
+    store.save_all([Entry(result(), "x", PROBLEM_SOURCE, origins=(asked,))])
+    write(store, tmp_path / "site")
+    pages = assert_linked(tmp_path / "site")
+    assert ["12", "p7", "run=first"] in [[cell.strip() for cell in row] for row in pages["evaluation/1.html"].rows]
+    assert not [name for name in pages if "step" in name or "tag" in name]
 
 
 def test_a_table_has_all_its_rows(store: Store, tmp_path: Path) -> None:
