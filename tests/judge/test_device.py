@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 
 import pytest
 import torch
@@ -43,7 +44,7 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_context:
 def test_memory_that_another_submission_has_is_held_against_nobody(
     judge: Judge, gpu_context: JudgeContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The other one is a judge that shares the device, and ends after a while."""
+    """The other one is a judge that shares the device, and ends once the submission asks for more than is free."""
     caplog.set_level(logging.INFO)
     other = DeviceLock(gpu_context.device.unique_id)
     other.acquire()
@@ -54,13 +55,45 @@ def test_memory_that_another_submission_has_is_held_against_nobody(
         torch.cuda.empty_cache()
         other.close()
 
-    ends = threading.Timer(5.0, leave)
+    def leave_at_the_end_of_others() -> None:
+        while "waiting for the end of other evaluations" not in caplog.text:
+            time.sleep(0.1)
+        leave()
+
+    ends = threading.Thread(target=leave_at_the_end_of_others, daemon=True)
     ends.start()
     body = "        torch.empty(int(0.7 * torch.cuda.mem_get_info()[1]), dtype=torch.uint8, device=x.device)\n"
     result = judge(HEAD + body + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small")
-    ends.join()
+    ends.join(60)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert "judged again, alone" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("constructor", "lets"), [("time.sleep(3)", True), ("self.x = torch.ones(9, device='cuda'); time.sleep(3)", False)]
+)
+def test_others_are_let_in_while_a_model_is_made_without_the_device(
+    judge: Judge, gpu_context: JudgeContext, constructor: str, lets: bool
+) -> None:
+    """The other one waits for the device alone, as for a timing."""
+    other, stage, had = DeviceLock(gpu_context.device.unique_id), list[str](), list[str]()
+
+    def take() -> None:
+        while stage[-1:] != ["construct"]:
+            time.sleep(0.01)
+        other.acquire_exclusive()
+        had.append(stage[-1])
+        other.release()
+
+    waiting = threading.Thread(target=take, daemon=True)
+    waiting.start()
+    made = f"    def __init__(self):\n        super().__init__()\n        {constructor}\n"
+    code = HEAD.replace("    def", f"{made}    def").replace("import torch\n", "import time\nimport torch\n")
+    result = judge(code + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small", report=stage.append)
+    waiting.join(60)
+    other.close()
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert (had == ["construct"]) is lets, had
 
 
 TWO_KERNELS = '''

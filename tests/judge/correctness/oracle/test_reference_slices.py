@@ -146,6 +146,7 @@ def test_slices_are_needed_on_a_gpu_where_the_whole_does_not_fit(tmp_path: Any, 
     answer = [inputs[0].exp() * 3]
     assert not needs_slices(inputs, answer)
     monkeypatch.setattr(reference_slices, "WHOLE_FACTOR", 1e12)
+    monkeypatch.setattr(reference_slices, "SMALL_ELEMENTS", 0)
     assert needs_slices(inputs, answer)
     monkeypatch.setattr(reference, "CHUNK_ELEMENTS", 10 * COLUMNS)
     monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", 1)
