@@ -89,7 +89,7 @@ LESS = {
     r"benchmarks.service$": "benchmarks.service --submissions 8 --clients 2 --no-kills",
     r"benchmarks.service --soak 5000": "benchmarks.service --soak 4 --clients 2",
     r"--yardsticks \d+": "--variants 2 --yardsticks 1",
-    r"--variants 40": "--variants 2",
+    r"--variants 24": "--variants 2",
     r"benchmarks.build --kind (\w+).*": r"benchmarks.build --kind \1 --limit 1",
     r"(benchmarks.real_work \S+) answers": r"\1 real --device cpu",
 }
