@@ -22,7 +22,7 @@ from evaluator.judge import limits
 from evaluator.judge.again import Again, Reason
 from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.timing.baseline_alone import BaselineAlone
-from evaluator.judge.timing.checks.cached_output import ask_again
+from evaluator.judge.timing.checks.ask_again import ask_again
 from evaluator.judge.timing.checks.cross_check import Sides, compare
 from evaluator.judge.timing.checks.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError

@@ -1,4 +1,4 @@
-"""Decides on a wrong output of a timed call by asking again: a mistake, a race, the output of an earlier call (`cached_output`), or another
+"""Asks again for the wrong output of a timed call, to tell a mistake, a race, the output of an earlier call (`cached_output`), and another
 answer because the call is timed."""
 
 import time
