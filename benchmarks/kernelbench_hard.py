@@ -47,7 +47,7 @@ from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import OWN
 from evaluator.results.evidence import ErrorFigures
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 Answer = Callable[..., Any]
 """Takes the reference's module and its inputs, and returns the output."""
@@ -384,8 +384,8 @@ def measure(report: Report, case: ProblemCase, device: torch.device, number: int
 def verdict(case: ProblemCase, oracle: Oracle, form: Any, draw: Draw, answer: Answer) -> Outcome:
     """The judge's, as in rounds."""
     with torch.no_grad():
-        values = [tensor for _, tensor in tensors_of(answer(oracle.model, *draw.arguments))]
-    if [(each.shape, each.dtype) for each in values] != [(each.shape, each.dtype) for _, each in tensors_of(form)]:
+        values = tensors(answer(oracle.model, *draw.arguments))
+    if [(each.shape, each.dtype) for each in values] != [(each.shape, each.dtype) for each in tensors(form)]:
         raise ValueError("the answer's form is not the reference's")
     outcome = judge_values(case, oracle, draw.arguments, values, form, rule=draw.rule, brief=True)
     return decided(case, oracle, outcome, values, draw, asks_rounding=True)

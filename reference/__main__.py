@@ -158,10 +158,10 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 def _input_bytes(problem: "Problem") -> int | None:
     from evaluator.problem.declaration import DEFAULT_CASE
     from evaluator.problem.execute import ProblemError
-    from evaluator.worker.nested import tensors_of
+    from evaluator.worker.nested import tensors
 
     try:
-        return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))
+        return sum(tensor.nbytes for tensor in tensors(problem.instance(DEFAULT_CASE).inputs(0, "meta")))
     except ProblemError:  # its random functions do not work without memory
         return None
 

@@ -16,7 +16,7 @@ from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.variants.overflows import overflows
 from evaluator.judge.correctness.errors.variants.search import Search, chunks, distance_of
 from evaluator.judge.correctness.errors.variants.variant import Family
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 MOST_ELEMENTS = 1 << 26
 """Maximum number of elements of all outputs. For more, nothing is tried."""
@@ -52,7 +52,7 @@ def known_cause(
     """
     try:
         wrong = candidate[number]
-        sizes = [sum(tensor.numel() for _, tensor in tensors_of(list(values))) for values in (candidate, inputs)]
+        sizes = [sum(tensor.numel() for tensor in tensors(list(values))) for values in (candidate, inputs)]
         if not wrong.is_floating_point() or not wrong.numel() or sizes[0] > MOST_ELEMENTS or sizes[1] > MOST_INPUT_ELEMENTS:
             return ""
         if wrong.numel() > 1 and bool((wrong == wrong.flatten()[0]).all()):
@@ -85,8 +85,7 @@ def _factor(search: Search) -> str:
 
 def _forms(search: Search, factor: float) -> Iterator[str]:
     """The factor as a size of a tensor, its root, their inverses, and n/(n - 1)."""
-    tensors = [tensor for _, tensor in tensors_of(search.inputs)]
-    shapes = [tensor.shape for tensor in chain(tensors, search.model.parameters(), [search.wrong])]
+    shapes = [tensor.shape for tensor in chain(tensors(search.inputs), search.model.parameters(), [search.wrong])]
     sizes = {size for shape in shapes for size in shape} | {shape[start:].numel() for shape in shapes for start in range(len(shape))}
     window = 1e-5 + 1e-2 * search.tolerance
     for size in sorted(size for size in sizes if size > 2):

@@ -3,7 +3,7 @@
 Containers are dicts, lists, tuples, named tuples, dataclasses, simple namespaces and packed sequences. All else is a leaf.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
 from types import SimpleNamespace
@@ -57,6 +57,12 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return value if parts is None else with_parts(value, [mapped(item, change) for _, item in parts])
 
 
+def with_tensors(value: Any, items: Iterable[torch.Tensor]) -> Any:
+    """The nested value with these tensors instead of its own, which are as many."""
+    given = iter(items)
+    return mapped(value, lambda _: next(given))
+
+
 def leaves_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every leaf of a nested value with its path, in order."""
     parts = parts_of(value)
@@ -71,6 +77,6 @@ def tensors_of(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     return ((path, leaf) for path, leaf in leaves_of(value) if isinstance(leaf, torch.Tensor))
 
 
-def tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors(value: Any) -> list[torch.Tensor]:
     """Every tensor in a nested value, in order."""
-    return (tensor for _, tensor in tensors_of(value))
+    return [tensor for _, tensor in tensors_of(value)]

@@ -19,7 +19,7 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.distributions import OWN, Rule
 from evaluator.results.evidence import ErrorFigures, LeftOutBy
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors, tensors_of
 
 BY_ROUNDING = (Category.WRONG_VALUES, Category.PRECISION_LOSS)
 """Categories of an answer that may be wrong by rounding alone."""
@@ -174,7 +174,7 @@ def is_near_reference(
         return False
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
-    expected = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
+    expected = tensors(oracle.expected(arguments))
     rules = Rules(case.rows_independent, case.problem.declaration.tolerance, oracle.terms)
     for (name, _), value, right, errors in zip(tensors_of(form), candidate, expected, oracle.known_errors, strict=True):
         if is_exact(value.dtype):

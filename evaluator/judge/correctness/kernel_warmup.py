@@ -22,7 +22,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import Problem, ProblemCase
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 LIBRARIES = ("matmul", "conv2d", "batch_norm_training", "softmax")
 """Shipped problems whose references use cuBLAS, cuDNN and reductions."""
@@ -63,7 +63,7 @@ def _judge_itself(case: ProblemCase, device: torch.device) -> None:
     for plan in round_inputs.plans:
         draw = round_inputs.draw(plan)
         if not draw.left_out:
-            answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(draw.arguments))]
+            answer = [tensor.clone() for tensor in tensors(oracle.expected(draw.arguments))]
             judge_values(case, oracle, draw.arguments, answer, form, rule=draw.rule)
     for tensor in answer:
         compare_cuda.prepare(tensor)  # outputs of the `small` case are too small for these kernels

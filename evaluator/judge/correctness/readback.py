@@ -11,7 +11,7 @@ from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 LARGE_BYTES = 1 << 30
 """For outputs above this total size, the worker frees its own memory after the copy, so that the judge's copy fits."""
@@ -19,7 +19,7 @@ LARGE_BYTES = 1 << 30
 
 def allocate_outputs(memory: SharedMemory, expected: Any) -> list[Allocation]:
     """Allocate the judge's memory for each tensor of an output."""
-    return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
+    return [memory.allocate(tensor.nbytes) for tensor in tensors(expected)]
 
 
 def poison(worker: WorkerClient, outputs: Sequence[Allocation], deadline_s: float, pattern: int | None) -> None:

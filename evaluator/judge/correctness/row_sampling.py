@@ -9,7 +9,7 @@ import torch
 
 from evaluator.chance import chance
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 SAMPLE_ELEMENTS = 1 << 26
 """Number of elements in the random rows chosen from larger tensors."""
@@ -23,8 +23,7 @@ GROUP = 16
 
 def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int | None:
     """The number of rows of all tensors, at least one; None if it differs."""
-    tensors = [tensor for _, tensor in tensors_of(list(inputs))]
-    rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
+    rows = {len(tensor) if tensor.dim() else -1 for tensor in tensors([*inputs, *outputs])}
     return None if len(rows) != 1 or min(rows) < 1 else rows.pop()
 
 
@@ -57,7 +56,7 @@ class Sampler:
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
         """For inputs and outputs of these shapes."""
         rows = common_rows(inputs, outputs) if outputs and rows_independent else None
-        largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
+        largest = max((tensor.numel() for tensor in tensors([*inputs, *outputs])), default=0)
         self._any_exact = any(is_exact(output.dtype) for output in outputs)
         self._common_scale = any(not is_exact(output.dtype) and not has_row_scale(output.shape, rows_independent) for output in outputs)
         self._rows = rows or 0

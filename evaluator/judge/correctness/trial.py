@@ -25,7 +25,7 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.distributions import OUTLIERS, RUNS
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 BYTES = range(1, 255)
 """Bytes that may fill free memory."""
@@ -55,7 +55,7 @@ class Trial:
         example = self.round_inputs.example
         self.form = form_of(self.round_inputs.expected)
         """Structure, shapes and dtypes of the output (`output_structure.form_of`)."""
-        self.sizes = sorted({size for _, tensor in tensors_of(example) for size in tensor.shape})
+        self.sizes = sorted({size for tensor in tensors(example) for size in tensor.shape})
         """Sizes of the inputs' dimensions."""
         self._sampler = Sampler(example, self._shapes, case.rows_independent)
         self.round_inputs.forget()
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def _shapes(self) -> list[torch.Tensor]:
-        return [tensor for _, tensor in tensors_of(self.form)]
+        return tensors(self.form)
 
     def fill(self, draw: Draw) -> None:
         """Give the worker these inputs."""
@@ -161,6 +161,6 @@ class Trial:
     def _form_for(self, draw: Draw) -> Any:
         """The form of the output for these inputs. Raises ReferenceFailedError if its shapes are not those of the first one."""
         form = form_of(self._oracle.expected(draw.arguments))
-        if [tensor.shape for _, tensor in tensors_of(form)] != [tensor.shape for tensor in self._shapes]:
+        if [tensor.shape for tensor in tensors(form)] != [tensor.shape for tensor in self._shapes]:
             raise ReferenceFailedError("the shapes of the reference's output change with the inputs' values")
         return form

@@ -23,7 +23,7 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence, ShapeEvidence
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 from evaluator.worker.protocol import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
         seed = fresh_seed()
         arguments, model = shape.case.init_inputs(seed), shape.case.model(seed, memory.device)
         example = shape.case.inputs(fresh_seed(), memory.device)
-        told["inputs"] = tuple(described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
+        told["inputs"] = tuple(described(tensor) for tensor in tensors(list(example)))[:MAX_SIZES]
         del example
         construct(worker, shape, model, arguments, seed)
         found = _first_round(worker, shape, model, memory, deadline_s)

@@ -15,7 +15,7 @@ from evaluator.judge.integrity.ablation import MEDIUM
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.distributions import OWN
 from evaluator.results.evidence import OWN_WRITTEN_SHARE, Evidence, OwnWorkEvidence
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 from evaluator.worker.protocol import Message, ProtocolError
 
 
@@ -44,7 +44,7 @@ def measure_own_work(worker: WorkerClient, trial: Trial, deadline_s: float, time
     The calls use inputs of each distribution that decides, since a kernel may matter only for some, until the work is enough. One call
     comes before, since a first call may prepare others. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
-    answer_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in tensors_of(trial.form))
+    answer_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors(trial.form))
     trial.fill(trial.round_inputs.draw(RoundPlan(OWN)))
     trial.call(MEDIUM)
     found = OwnWorkEvidence(time_share=0.0, written_bytes=0, answer_bytes=answer_bytes)

@@ -34,7 +34,7 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import VARYING, ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OWN
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors, tensors_of
 
 BEGINNING_ELEMENTS = 1 << 20
 
@@ -149,7 +149,7 @@ class _Check:
             result,
             floor_ms=self._times_ms[0],
             reference_ms=self._times_ms[1],
-            inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.arguments)) if draw else (),
+            inputs=tuple(described(tensor) for tensor in tensors(draw.arguments)) if draw else (),
             outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
             passed=tuple(checks[: min(failed, default=len(checks))]),
@@ -189,7 +189,7 @@ class _Check:
             given = self._case.inputs(first.seed, self._device, with_files=False)
             self._oracle.expected(given)
         again, second = (self._case.inputs(seed, self._device, with_files=False) for seed in (first.seed, second_seed))
-        if not any(True for _ in tensors_of(given)):
+        if not tensors(given):
             raise _Refused("inputs", "get_inputs() returns no tensor")
         if _same(again, second):
             raise _Refused("inputs", "two seeds give the same inputs")
@@ -218,7 +218,7 @@ class _Check:
 
     def _check_deterministic(self, draw: _Answered) -> None:
         """Raises _Refused if two outputs for the same inputs differ by more than the tolerance."""
-        again = [tensor for _, tensor in tensors_of(self._oracle.expected(draw.arguments))]
+        again = tensors(self._oracle.expected(draw.arguments))
         if [tensor.shape for tensor in again] != [tensor.shape for tensor in draw.outputs]:
             raise _Refused("deterministic", "the reference's outputs for the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
@@ -351,8 +351,8 @@ def _beginning(piece: OutputPiece) -> OutputPiece:
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:
     """Whether all tensors in two nested values are equal, NaN for NaN."""
-    pairs = zip(tensors_of(list(left)), tensors_of(list(right)), strict=True)
-    return all(one.shape == other.shape and _equal(one, other) for (_, one), (_, other) in pairs)
+    pairs = zip(tensors(list(left)), tensors(list(right)), strict=True)
+    return all(one.shape == other.shape and _equal(one, other) for one, other in pairs)
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:

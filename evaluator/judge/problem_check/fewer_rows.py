@@ -11,7 +11,7 @@ import torch
 from evaluator.judge.correctness.row_sampling import common_rows
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 MOST_ELEMENTS = 1 << 22
 """Elements of the largest tensor with fewer rows: the oracle still takes it in two chunks, which shows rows that are not independent."""
@@ -53,7 +53,7 @@ def _with(case: ProblemCase, name: str, value: int) -> ProblemCase:
 
 
 def _input_shapes(case: ProblemCase) -> Sequence[torch.Size]:
-    return [tensor.shape for _, tensor in tensors_of(case.inputs(0, "meta"))]
+    return [tensor.shape for tensor in tensors(case.inputs(0, "meta"))]
 
 
 def _output_shapes(case: ProblemCase) -> Sequence[torch.Size]:
@@ -63,6 +63,6 @@ def _output_shapes(case: ProblemCase) -> Sequence[torch.Size]:
         return []
     try:
         with torch.no_grad():
-            return [tensor.shape for _, tensor in tensors_of(model(*case.inputs(0, "meta")))]
+            return [tensor.shape for tensor in tensors(model(*case.inputs(0, "meta")))]
     except Exception:  # noqa: BLE001 - its shapes may depend on values
         return []

@@ -11,7 +11,7 @@ import torch
 
 from evaluator.judge.correctness.compare import OutputPiece
 from evaluator.judge.correctness.tolerance import is_exact
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 NARROWER = {
     torch.float64: torch.float32,
@@ -60,7 +60,7 @@ def _mean(known: Known) -> Part | None:
 
 
 def _copy(known: Known) -> Part | None:
-    fitting = [tensor for _, tensor in tensors_of(known.inputs) if tensor.shape == known.right.shape]
+    fitting = [tensor for tensor in tensors(known.inputs) if tensor.shape == known.right.shape]
     if not fitting:
         return None
     return lambda piece: _rows_of(fitting[0], piece).to(piece.reference.dtype)

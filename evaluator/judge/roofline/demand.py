@@ -21,7 +21,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import value_of
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 from evaluator.worker.structure import dtype_name
 
 OWN = "float32"
@@ -65,9 +65,9 @@ def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, argumen
     floor = case.problem.declaration.floor
     expected, operations = _counted(oracle, arguments) if floor is None else (oracle.expected(arguments), 0.0)
     parameters = dict(model.named_parameters())
-    given = [tensor for _, tensor in tensors_of(list(arguments))]
+    given = tensors(list(arguments))
     held = (*given, *parameters.values(), *model.buffers())
-    answer = [tensor for _, tensor in tensors_of(expected)]
+    answer = tensors(expected)
     read, written = [*given, *parameters.values()], answer
     if floor is not None:
         try:
@@ -89,7 +89,7 @@ def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, argumen
 def _chosen(reads: Sequence[int | str], arguments: Sequence[Any], parameters: Mapping[str, torch.Tensor]) -> Iterator[torch.Tensor]:
     for each in reads:
         if isinstance(each, int):
-            yield from (tensor for _, tensor in tensors_of(_at(arguments, each, "argument")))
+            yield from (tensor for tensor in tensors(_at(arguments, each, "argument")))
         elif each in parameters:
             yield parameters[each]
         else:

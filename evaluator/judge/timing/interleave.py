@@ -22,7 +22,7 @@ from evaluator.judge.timing.timed_worker import MAX_REASON_CHARS, TimedWorker, U
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 from evaluator.worker.protocol import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Interleaver:
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self.inputs = TimedInputs(timed_case.case, self.device, timed_case.few_changes)
         self.sets = self._make_sets(timed_case)
-        outputs = sum(1 for _ in tensors_of(timed_case.form))
+        outputs = len(tensors(timed_case.form))
         self._can_hold = len(self.sets[0].allocations) + outputs <= MOST_COPIES
         is_flushed = self.on_device and protocol.is_cold
         self.flush: L2Flush | None = None

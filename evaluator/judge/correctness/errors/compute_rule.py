@@ -16,7 +16,7 @@ from evaluator.judge import limits
 from evaluator.judge.correctness.errors.variants.call import Call, Recorder, Substitution, Swap
 from evaluator.judge.correctness.errors.variants.swaps import PRODUCTS, of_rounded, to_type
 from evaluator.judge.correctness.output_scale import rms
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 
@@ -56,7 +56,7 @@ def disguised(model: torch.nn.Module, inputs: Sequence[Any]) -> Iterator[tuple[D
     for disguise in DISGUISES:
         with torch.no_grad(), Substitution(disguise.swaps):
             answer = copy.deepcopy(model)(*inputs)
-        yield disguise, [tensor for _, tensor in tensors_of(answer)]
+        yield disguise, tensors(answer)
 
 
 def broken_rule(model: torch.nn.Module, inputs: Sequence[Any], candidate: torch.Tensor, number: int, widened: Callable[[Any], Any]) -> str:
@@ -66,7 +66,7 @@ def broken_rule(model: torch.nn.Module, inputs: Sequence[Any], candidate: torch.
     """
     wide = [widened(value) for value in inputs]
     with torch.no_grad():
-        right = [tensor for _, tensor in tensors_of(model(*wide))][number]
+        right = tensors(model(*wide))[number]
     error = rms((candidate.double() - right).reshape(-1))
     for disguise, answers in disguised(model, wide):
         # Rounded as the answer was, so that this is no part of the distance.

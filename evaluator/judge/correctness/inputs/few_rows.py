@@ -23,7 +23,7 @@ from evaluator.judge.correctness.inputs.input_structure import FLOAT8, InputStru
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, ROWS, RUNS, Rule
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import tensors, with_tensors
 
 SHARE = 64
 """One row in SHARE is changed, but at least one."""
@@ -215,15 +215,13 @@ def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:
 
 def _changed(draw: Draw, name: str, structure: InputStructure | None, change: Callable[[torch.Tensor, Kind], bool]) -> Draw:
     """Apply `change` to each input that may be multiplied. If one was changed, the distribution has this name."""
-    tensors = [tensor for _, tensor in tensors_of(draw.arguments)]
-    kinds = structure.kinds if structure else (Kind.FREE,) * len(tensors)
-    tied = structure.tied if structure else frozenset[int]()
+    given = tensors(draw.arguments)
+    structure = structure or InputStructure((Kind.FREE,) * len(given))
     any_changed = False
-    for number, kind in enumerate(kinds):
-        tensor = tensors[number]
-        if kind in (Kind.FREE, Kind.POSITIVE) and number not in tied and tensor.dtype in CHANGED_TYPES and tensor.dim() and tensor.numel():
-            tensors[number] = tensor.contiguous()
-            any_changed = change(tensors[number], kind) or any_changed
-    given = iter(tensors)
-    arguments = [mapped(value, lambda _: next(given)) for value in draw.arguments]
-    return replace(draw, arguments=arguments, distribution=name if any_changed else draw.distribution)
+    for number, kind in enumerate(structure.kinds):
+        tensor = given[number]
+        is_free = kind in (Kind.FREE, Kind.POSITIVE) and number not in structure.tied
+        if is_free and tensor.dtype in CHANGED_TYPES and tensor.dim() and tensor.numel():
+            given[number] = tensor.contiguous()
+            any_changed = change(given[number], kind) or any_changed
+    return replace(draw, arguments=with_tensors(draw.arguments, given), distribution=name if any_changed else draw.distribution)

@@ -13,7 +13,7 @@ import torch
 
 from evaluator.judge.correctness.inputs.input_structure import FLOAT8, InputStructure, Kind, Relation
 from evaluator.results.distributions import SCALED
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import tensors, with_tensors
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""
@@ -128,23 +128,22 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
 
     Without a `structure` every floating-point tensor is changed element by element.
     """
-    tensors = [tensor for _, tensor in tensors_of(list(arguments))]
-    structure = structure or InputStructure((Kind.FREE,) * len(tensors))
+    given = tensors(list(arguments))
+    structure = structure or InputStructure((Kind.FREE,) * len(given))
     leaders = {tie.of: tie for tie in structure.ties}
     for number, change in enumerate(_changes(name, structure)):
-        if change is None or tensors[number].dtype not in CHANGED_TYPES:
+        if change is None or given[number].dtype not in CHANGED_TYPES:
             continue
         tie = leaders.get(number)
-        tensor = tensors[number] = tensors[number].contiguous()
+        tensor = given[number] = given[number].contiguous()
         if tie is None or tie.relation is Relation.ORDERED:
             first = number if tie is None else tie.to  # ordered inputs are multiplied by the same numbers
             with computable(tensor) as values:
                 change(values, torch.Generator(tensor.device).manual_seed(seed + first))
         else:
             with computable(tensor) as values:
-                values.copy_(tensors[tie.to] if tie.relation is Relation.EQUAL else tensors[tie.to].mT)
-    given = iter(tensors)
-    return [mapped(value, lambda _: next(given)) for value in arguments]
+                values.copy_(given[tie.to] if tie.relation is Relation.EQUAL else given[tie.to].mT)
+    return list(with_tensors(list(arguments), given))
 
 
 def _changes(name: str, structure: InputStructure) -> list[Change | None]:

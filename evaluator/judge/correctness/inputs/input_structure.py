@@ -10,7 +10,7 @@ import torch
 from evaluator.judge.correctness.inputs.positive_inputs import positive_positions
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 """Types of eight bits that may change."""
@@ -124,8 +124,8 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
     positions: list[int] = []
     for _ in range(DRAWS):
         arguments = case.inputs(fresh_seed(), device)
-        draws.append([_Sample.of(tensor) for _, tensor in tensors_of(arguments)])
-        positions = [position for position, argument in enumerate(arguments) for _ in tensors_of(argument)]
+        draws.append([_Sample.of(tensor) for tensor in tensors(arguments)])
+        positions = [position for position, argument in enumerate(arguments) for _ in tensors(argument)]
     positive = positive_positions(case.problem.source)
     columns = list(zip(*draws, strict=True))
     # Beside inputs that vary, a constant one is a table, but not one from a file. If none varies, only a change reveals a cached output.

@@ -27,7 +27,7 @@ from evaluator.judge.correctness.tolerance import is_exact, is_float8
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.distributions import DISTRIBUTIONS, OWN, ROWS, SCALED, SOUND, Rule
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class RoundInputs:
         """One of the problem's own draws; set to an empty list when it is needed no more."""
         self.expected = oracle.observe(self.example)
         """Its reference output; None after that."""
-        self._exact = any(is_exact(tensor.dtype) for _, tensor in tensors_of(self.expected))
-        self._is_floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(self.example)))
+        self._exact = any(is_exact(tensor.dtype) for tensor in tensors(self.expected))
+        self._is_floating = any(tensor.is_floating_point() for tensor in tensors(list(self.example)))
         self._is_finite = _is_finite(self.expected)
-        self._constant = {number for number, (_, tensor) in enumerate(tensors_of(self.expected)) if _is_constant(tensor)}
+        self._constant = {number for number, tensor in enumerate(tensors(self.expected)) if _is_constant(tensor)}
         """Numbers of the outputs that are constant on unchanged inputs."""
 
     def forget(self) -> None:
@@ -157,13 +157,13 @@ class RoundInputs:
             return f"{error}"
         if self._is_finite and not _is_finite(expected):
             return "here the reference's answer is NaN or infinite"
-        if any(_is_constant(tensor) for number, (_, tensor) in enumerate(tensors_of(expected)) if number not in self._constant):
+        if any(_is_constant(tensor) for number, tensor in enumerate(tensors(expected)) if number not in self._constant):
             return "here all elements of the reference's answer are the same"
         return ""
 
 
 def _is_finite(answer: Any) -> bool:
-    return all(all_finite(tensor) for _, tensor in tensors_of(answer))
+    return all(all_finite(tensor) for tensor in tensors(answer))
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:

@@ -36,7 +36,7 @@ from evaluator.judge.correctness.oracle.wide import (
     wide,
     widest,
 )
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]
 
@@ -152,7 +152,7 @@ def product_dtype_of(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> 
     """The type of 16 bits to which operands of products may be rounded: that of inputs, if no output has more."""
     if any(may_round(output.dtype) and unit_of(output.dtype) <= UNIT for output in outputs):
         return None
-    return narrowest(tensor.dtype for _, tensor in tensors_of(list(inputs)) if tensor.dtype in (torch.float16, torch.bfloat16))
+    return narrowest(tensor.dtype for tensor in tensors(list(inputs)) if tensor.dtype in (torch.float16, torch.bfloat16))
 
 
 def possible(
@@ -160,7 +160,7 @@ def possible(
 ) -> list[torch.Tensor]:
     """The output's tensors of a model whose operators round at random. `inputs` may be changed as the model changes them."""
     with _attention_by_steps(), torch.no_grad(), MonteCarlo(generator, product_dtype):
-        return [tensor for _, tensor in tensors_of(model(*inputs))]
+        return tensors(model(*inputs))
 
 
 @contextmanager

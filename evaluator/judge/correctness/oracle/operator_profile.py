@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 REDUCTIONS = {
     *("sum", "nansum", "mean", "nanmean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "prod"),
@@ -107,7 +107,7 @@ def is_sum(packet: Any) -> bool:
 
 def terms_of(packet: Any, arguments: Sequence[Any], options: Mapping[str, Any], output: Any) -> int:
     """The terms of the longest sum behind one element of an operator's output, estimated from sizes."""
-    sizes = [tensor.numel() for _, tensor in tensors_of(output) if tensor.is_floating_point() and tensor.numel()]
+    sizes = [tensor.numel() for tensor in tensors(output) if tensor.is_floating_point() and tensor.numel()]
     if not sizes:
         return 1
     if packet in flop_registry:

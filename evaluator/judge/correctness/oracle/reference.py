@@ -21,7 +21,7 @@ from evaluator.judge.correctness.oracle.wide import MISSING, WideModel, WideOutp
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, all_finite, isfinite
 from evaluator.judge.correctness.row_sampling import common_rows
 from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors
 
 CPU_PIECE_ELEMENTS = 1 << 21
 """Elements of a chunk of rows on a CPU: 16 MiB in float64, which its allocator keeps for the next. On a GPU it is CHUNK_ELEMENTS."""
@@ -143,7 +143,7 @@ class Oracle:
             raise
         except Exception as error:
             raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
-        return [torch.cat(tensors) for tensors in zip(*parts, strict=True)], rows
+        return [torch.cat(each) for each in zip(*parts, strict=True)], rows
 
     def _carriers_of(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> frozenset[int] | None:
         """The inputs with the output's rows, if rows can be computed alone; None for all inputs, and empty if rows can't. Raises
@@ -180,7 +180,7 @@ class Oracle:
         return [mapped(value, torch.clone) for value in inputs] if self._changes_inputs else inputs
 
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
-        return [tensor for _, tensor in tensors_of(self.expected(inputs))]
+        return tensors(self.expected(inputs))
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[slice | None, list[Any]]]:
         """Pairs of a slice and these rows of the inputs; or one pair of None and all inputs."""
@@ -190,7 +190,7 @@ class Oracle:
             yield None, list(inputs)
             return
         most = min(CHUNK_ELEMENTS, CPU_PIECE_ELEMENTS) if outputs[0].device.type == "cpu" else CHUNK_ELEMENTS
-        step = max(most * count // max(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
+        step = max(most * count // max(tensor.numel() for tensor in tensors([*inputs, *outputs])), 1)
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
             yield rows, sliced_inputs(inputs, rows, self._carriers) if sliced else [mapped(value, itemgetter(rows)) for value in inputs]
@@ -221,7 +221,7 @@ class Reference:
 
 
 def _elements(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int:
-    return max(sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
+    return max(sum(tensor.numel() for tensor in tensors([*inputs, *outputs])), 1)
 
 
 def widened(value: Any, dtype: torch.dtype) -> Any:
@@ -245,7 +245,7 @@ def _within(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def _versions(inputs: Sequence[Any]) -> list[int]:
     """The number of changes to each tensor. Tensors made in inference mode count none, and can't be changed."""
-    return [0 if tensor.is_inference() else tensor._version for _, tensor in tensors_of(list(inputs))]
+    return [0 if tensor.is_inference() else tensor._version for tensor in tensors(list(inputs))]
 
 
 def _part(tensor: torch.Tensor, rows: slice | None) -> torch.Tensor:

@@ -13,7 +13,7 @@ import torch
 from evaluator.judge import limits
 from evaluator.judge.correctness.oracle.wide import widest
 from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors
 
 WIDE_BYTES = 8
 """Size of an element of the oracle."""
@@ -29,7 +29,7 @@ def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool
     """Whether the oracle of all rows would exceed a GPU's free memory."""
     if not outputs or not outputs[0].is_cuda:
         return False
-    elements = sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs]))
+    elements = sum(tensor.numel() for tensor in tensors([*inputs, *outputs]))
     if elements <= SMALL_ELEMENTS:
         return False
     device = outputs[0].device
@@ -40,7 +40,7 @@ def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool
 def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[int]:
     """Numbers of the input tensors that have the output's rows; empty if slices of the inputs do not give slices of the output."""
     with torch.no_grad():
-        whole = [tensor for _, tensor in tensors_of(model(*inputs))]
+        whole = tensors(model(*inputs))
     sizes = {len(tensor) if tensor.dim() else 0 for tensor in whole}
     count = sizes.pop() if len(sizes) == 1 else 0
     if count < 2:
@@ -53,7 +53,7 @@ def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[in
 
 def sliced_inputs(inputs: Sequence[Any], rows: slice | torch.Tensor, carriers: Collection[int] | None) -> list[Any]:
     """The inputs, with only these rows of the carriers; of all tensors if `carriers` is None."""
-    numbered = iter(range(len(list(tensors_of(list(inputs))))))
+    numbered = iter(range(len(tensors(list(inputs)))))
 
     def part(tensor: torch.Tensor) -> torch.Tensor:
         return tensor[rows] if carriers is None or next(numbered) in carriers else tensor
@@ -63,7 +63,7 @@ def sliced_inputs(inputs: Sequence[Any], rows: slice | torch.Tensor, carriers: C
 
 def _choices(inputs: Sequence[Any], count: int) -> Iterator[frozenset[int]]:
     """All inputs with this many rows; then only the first of them, since the second operand of a square product has as many."""
-    fitting = [number for number, (_, tensor) in enumerate(tensors_of(list(inputs))) if tensor.dim() and len(tensor) == count]
+    fitting = [number for number, tensor in enumerate(tensors(list(inputs))) if tensor.dim() and len(tensor) == count]
     if fitting:
         yield frozenset(fitting)
     if len(fitting) > 1:
@@ -80,7 +80,7 @@ def _trials(count: int) -> Iterator[slice]:
 def _agrees(model: torch.nn.Module, inputs: Sequence[Any], whole: Sequence[torch.Tensor], carriers: frozenset[int], rows: slice) -> bool:
     try:
         with torch.no_grad():
-            answer = [tensor for _, tensor in tensors_of(model(*sliced_inputs(inputs, rows, carriers)))]
+            answer = tensors(model(*sliced_inputs(inputs, rows, carriers)))
     except torch.OutOfMemoryError:
         raise
     # With any error for a slice, the reference can't be sliced.

@@ -18,7 +18,7 @@ from evaluator.judge.correctness.compare import Comparison, Doubts
 from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 MOST = 1 << 22
 """Elements that may be in doubt however large the output is."""
@@ -73,7 +73,7 @@ def errs_likewise(oracle: Oracle, arguments: Sequence[Any], comparisons: Sequenc
     """
     if not all(bool(each.values.isfinite().all()) for each in doubts.values()):
         return False
-    expected = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
+    expected = tensors(oracle.expected(arguments))
     outputs = otherwise_rounded(oracle, arguments, expected)
     if [tensor.shape for tensor in outputs] != [tensor.shape for tensor in expected]:
         return False

@@ -16,7 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors
 
 CASTS = ("_to_copy", "copy_", "copy")
 """Operators that convert values, and do no arithmetic."""
@@ -302,7 +302,7 @@ class WideModel:
         """The output's tensors. The inputs are not changed."""
         given = [mapped(value, WideTensor.of) for value in inputs]
         with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), Wide():
-            outputs = [tensor for _, tensor in tensors_of(self.model(*given))]
+            outputs = tensors(self.model(*given))
         return [WideOutput(wide(each), each.origin.rounded_to if isinstance(each, WideTensor) else None) for each in outputs]
 
 

@@ -17,7 +17,7 @@ from evaluator.judge.timing.checks.spot_check import SpotCheck, WrongAnswerError
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.results.evidence import WrongTimedAnswer
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors
 
 
 def ask_again(error: WrongAnswerError, interleaver: Interleaver, spot_check: SpotCheck, oracle: Oracle) -> WrongTimedAnswer:
@@ -73,7 +73,7 @@ def _repeats(oracle: Oracle, before: Taken, after: Taken, other: Sequence[Any], 
     if oracle.is_sliced(arguments, after.values):  # the reference's outputs don't fit into memory
         return False
     rows = before.sample.of if before.sample else torch.Tensor.detach
-    right = [[raw_bytes(tensor) for _, tensor in tensors_of(oracle.expected(mapped(list(each), rows)))] for each in (other, arguments)]
+    right = [[raw_bytes(tensor) for tensor in tensors(oracle.expected(mapped(list(each), rows)))] for each in (other, arguments)]
     differ = [first != second for first, second in zip(*right, strict=True)]
     given = zip(before.values, after.values, differ, strict=True)
     return any(map(torch.any, differ)) and not any(((raw_bytes(first) != raw_bytes(second)) & at).any() for first, second, at in given)

@@ -31,7 +31,7 @@ from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
 from evaluator.results.distributions import DISTRIBUTIONS, ROWS
 from evaluator.results.evidence import WrongTimedAnswer
-from evaluator.worker.nested import tensors_of
+from evaluator.worker.nested import tensors
 
 
 class WrongAnswerError(Exception):
@@ -56,7 +56,7 @@ class SpotCheck:
         self._is_narrow = timed_case.is_narrow
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
         self._outliers = timed_case.outliers
-        self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
+        self._form, self.shapes = timed_case.form, tensors(timed_case.form)
         self.sampler = Sampler(interleaver.inputs.example, self.shapes, self._case.rows_independent)
         self.outputs = allocate_outputs(timed_case.memory, self._form)
         """Memory for revealed outputs. The baselines get it after the candidate, which could read outputs there, has ended."""

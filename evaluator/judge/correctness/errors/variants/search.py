@@ -18,7 +18,7 @@ from evaluator.judge import limits
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
 from evaluator.judge.correctness.output_scale import finite, rms
-from evaluator.worker.nested import mapped, tensors_of
+from evaluator.worker.nested import mapped, tensors
 
 MOST_VARIANTS = 32
 BUDGET_S = 10.0
@@ -123,7 +123,7 @@ class Search:
                 module.eps = variant.eps  # type: ignore[assignment]
             with recorder if recorder is not None else Substitution(variant.swaps):
                 answer = self.model(*arguments)
-            return self._mapped_by([tensor for _, tensor in tensors_of(answer)][self._number])
+            return self._mapped_by(tensors(answer)[self._number])
         finally:
             for module, eps in zip(modules, kept, strict=True):
                 module.eps = eps
