@@ -16,7 +16,7 @@ from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
-from evaluator.worker.launch_table import INTERPRETED
+from evaluator.worker.recorder import INTERPRETED
 
 STAGE = "second_run"
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}

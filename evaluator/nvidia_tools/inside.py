@@ -15,10 +15,10 @@ def main(channel: int, remains: int, log: int) -> int:
     with os.fdopen(remains, encoding="utf-8") as file:
         give_up([(path, access) for path, access in json.load(file)])
     # Only now: importing PyTorch starts threads, which would keep the rights.
-    from evaluator.worker import copying
+    from evaluator.nvidia_tools import copying
 
     os.close(log)
     del sys.path[0]
     sys.path_importer_cache.clear()
     sys.argv = ["worker"]
-    return copying.main({"channel": channel})
+    return copying.main(channel)

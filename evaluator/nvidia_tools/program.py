@@ -29,6 +29,7 @@ _PACKAGES = (
     "evaluator/sandbox",
     "evaluator/worker",
     "evaluator/dsl",
+    "evaluator/nvidia_tools/copying.py",
     "evaluator/nvidia_tools/inside.py",
     "evaluator/nvidia_tools/__init__.py",
 )

@@ -10,12 +10,11 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluator.worker.failure import describe_failure
 from evaluator.worker.handlers import calls, lifecycle, timing
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.patches.host_kernels import HostKernels
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
-from evaluator.worker.state import State
+from evaluator.worker.state import State, describe_failure
 
 SPIN_S = 0.005
 """How long to busy-wait for the next request: waking up takes up to half a millisecond, in which the clock runs."""

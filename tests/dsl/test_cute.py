@@ -16,7 +16,7 @@ from evaluator.diagnosis.source_map import SourceMap
 from evaluator.dsl import cute
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, ExceptionEvidence
-from evaluator.worker.failure import describe_failure
+from evaluator.worker.state import describe_failure
 from tests.shipped import ROOT
 
 EXAMPLES = ROOT / "submissions/leaky_relu"
@@ -55,7 +55,7 @@ COMPILED = """
 import importlib.util, json, sys, torch
 from pathlib import Path
 from evaluator.dsl import cute as plugin
-from evaluator.worker.failure import describe_failure
+from evaluator.worker.state import describe_failure
 path = Path.cwd() / "submission.py"
 path.write_text(Path(sys.argv[1]).read_text().replace(*sys.argv[2:4]))
 spec = importlib.util.spec_from_file_location("submission", path)

@@ -14,7 +14,7 @@ from evaluator.diagnosis.source_map import SourceMap
 from evaluator.dsl import tilelang
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, ExceptionEvidence
-from evaluator.worker.failure import describe_failure
+from evaluator.worker.state import describe_failure
 from tests.shipped import ROOT
 
 FAILING = ROOT / "submissions/leaky_relu/tilelang_undeclared.py"
@@ -23,7 +23,7 @@ TRACED = """
 import importlib.util, json, sys, torch
 from pathlib import Path
 from evaluator.dsl import tilelang
-from evaluator.worker.failure import describe_failure
+from evaluator.worker.state import describe_failure
 path = Path.cwd() / "submission.py"
 path.write_text(Path(sys.argv[1]).read_text().replace("@tilelang.jit", '@tilelang.jit(target={"kind": "cuda", "arch": "sm_90"})'))
 spec = importlib.util.spec_from_file_location("submission", path)

@@ -18,7 +18,7 @@ def test_the_archive_holds_the_sandbox_the_worker_and_nothing_of_the_judge() -> 
         folders = {"/".join(Path(name).parent.parts[:2]) for name in file.namelist()}
         names = {name for name in file.namelist() if name.startswith("evaluator/nvidia_tools/")}
     assert folders == {"evaluator", "evaluator/dsl", "evaluator/sandbox", "evaluator/worker", "evaluator/nvidia_tools"}
-    assert names == {"evaluator/nvidia_tools/__init__.py", "evaluator/nvidia_tools/inside.py"}
+    assert names == {f"evaluator/nvidia_tools/{name}.py" for name in ("__init__", "copying", "inside")}
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_everything_that_the_child_imports_is_in_the_archive(tmp_path: Path) -> 
     packed.write_bytes(archive())
     script = (
         f"import sys; sys.path.insert(0, {str(packed)!r}); from evaluator.nvidia_tools import inside; "
-        f"from evaluator.worker import copying; assert {str(packed)!r} in copying.__file__"
+        f"from evaluator.nvidia_tools import copying; assert {str(packed)!r} in copying.__file__"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evaluator.worker.failure import MAX_MESSAGE_CHARS, describe_failure
+from evaluator.worker.state import MAX_MESSAGE_CHARS, describe_failure
 
 LONG = torch.linspace(0.0, 1.0, 900)
 

@@ -26,7 +26,7 @@ class Event:
     def elapsed_time(self, later): return later.at_ms - self.at_ms
 
 torch.cuda.Event = Event
-from evaluator.worker.kernel_clock import KernelClock
+from evaluator.worker.recorder import KernelClock
 
 for raises in (False, True):
     clock = KernelClock()

@@ -18,7 +18,7 @@ from evaluator.dsl.plugin import asked
 from evaluator.judge import limits
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
-from evaluator.worker.launch_table import INTERPRETED
+from evaluator.worker.recorder import INTERPRETED
 
 TRIAL_FAILED = 8
 """Exit code of a trial with an exception on its last line."""

@@ -9,8 +9,8 @@ import os
 import re
 
 from evaluator.results.evidence import KernelLimits, LaunchRecord
-from evaluator.worker.launch_table import RECORD, TABLE
 from evaluator.worker.origin import installed_folders, is_own_kernel
+from evaluator.worker.recorder import RECORD, TABLE
 
 CAPACITY = 512
 BUILT_PREFIX = "/proc/self/fd/"

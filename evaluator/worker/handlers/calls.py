@@ -7,9 +7,9 @@ from contextlib import nullcontext
 import torch
 
 from evaluator.worker import structure
-from evaluator.worker.kernel_clock import KernelClock
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message
+from evaluator.worker.recorder import KernelClock
 from evaluator.worker.state import State, synchronize
 
 _M_PERTURB = -6

@@ -7,12 +7,11 @@ from contextlib import nullcontext
 import torch
 
 from evaluator.worker import structure
-from evaluator.worker.failure import describe_failure
-from evaluator.worker.kernel_clock import KernelClock, event
 from evaluator.worker.memory import keeps_cache, reset_persisting, share_memory
 from evaluator.worker.procedure import copied
 from evaluator.worker.protocol import Message
-from evaluator.worker.state import Recording, State, description, synchronize
+from evaluator.worker.recorder import KernelClock, event
+from evaluator.worker.state import Recording, State, describe_failure, description, synchronize
 
 HEAD_START_CYCLES = 40_000
 """Cycles of a GPU's clock: about 20 µs."""

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluator.worker.launch_table import INTERPRETED, RECORD, TABLE
 from evaluator.worker.patches.own_work import OwnWork
+from evaluator.worker.recorder import INTERPRETED, RECORD, TABLE
 
 Grid = tuple[int, ...]
 

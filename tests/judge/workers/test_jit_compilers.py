@@ -14,7 +14,7 @@ from evaluator.judge.workers import jit_compilers
 from evaluator.judge.workers.jit_compilers import interpreted, is_installed, without_blame
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence
-from evaluator.worker.launch_table import INTERPRETED
+from evaluator.worker.recorder import INTERPRETED
 from tests.diagnosis.evidence import exception, launch
 
 REFUSED = Verdict(Category.IMPORT_ERROR, "so")

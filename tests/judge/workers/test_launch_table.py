@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import Evidence, KernelLimits
-from evaluator.worker import launch_table
+from evaluator.worker import recorder
 
 HEADER = struct.Struct("=QQ")
 RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
@@ -58,9 +58,7 @@ def write(table: LaunchTable, used: int, *records: bytes) -> None:
 
 
 def test_the_layout_is_the_recorders() -> None:
-    assert (
-        (launch_table.TABLE.size, launch_table.RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 4 * 8 + 32 + 256 + 256)
-    )
+    assert (recorder.TABLE.size, recorder.RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 4 * 8 + 32 + 256 + 256)
 
 
 def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:

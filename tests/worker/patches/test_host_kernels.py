@@ -12,9 +12,9 @@ import pytest
 from evaluator.dsl import triton
 from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import LaunchRecord
-from evaluator.worker.launch_table import INTERPRETED
 from evaluator.worker.patches.host_kernels import HostKernels
 from evaluator.worker.patches.process import WorkerProcess
+from evaluator.worker.recorder import INTERPRETED
 
 SCRIPT = """
 import os, sys, torch

@@ -18,7 +18,7 @@ import torch
 
 from evaluator.judge.workers.shared_memory import HostAllocation, SharedMemory
 from evaluator.worker.gate import DONE, OPEN, MappedGate
-from evaluator.worker.kernel_clock import event
+from evaluator.worker.recorder import event
 
 MAX_VALUE = (1 << 31) - 1
 PAGE_BYTES = 4096

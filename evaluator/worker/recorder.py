@@ -1,14 +1,23 @@
-"""Measures each launch of a call, through the preloaded recorder (launch_clock.h), and the call as a whole."""
+"""What worker and judge know of the preloaded recorder (launch_recorder.c): the layout of its table of launches, which they share, and its
+clock (launch_clock.h)."""
 
 import ctypes
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
+TABLE = struct.Struct("=QQ")
+"""Total launches, and used records."""
+RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
+"""record_t of launch_recorder.c."""
+INTERPRETED = "triton interpreter"
+"""The `api` of a kernel that Triton's interpreter ran on the CPU."""
+
 
 class KernelClock:
-    """For one call; the recorder writes its times to the table that the judge reads."""
+    """Measures each launch of one call, and the call as a whole. The recorder writes its times to the table."""
 
     def __init__(self) -> None:
         self._recorder = ctypes.CDLL(None)

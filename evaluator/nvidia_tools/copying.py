@@ -7,7 +7,7 @@ profiler that waits for the start of a range then sees only this request.
 
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -43,7 +43,7 @@ class CopyingWorker(Server):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
-def main(descriptors: Mapping[str, int]) -> int:
-    """Serve the judge on descriptors["channel"] until it hangs up."""
-    channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
+def main(descriptor: int) -> int:
+    """Serve the judge on this descriptor until it hangs up."""
+    channel = Channel(socket.socket(fileno=descriptor), take_descriptors=True)
     return serve(CopyingWorker(channel), channel)
