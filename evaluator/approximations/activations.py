@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
+from evaluator.judge.correctness.errors.variants.search import Subject, Variant
 
 Formula = Callable[[torch.Tensor], torch.Tensor]
 

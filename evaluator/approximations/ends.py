@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
+from evaluator.judge.correctness.errors.variants.search import Subject, Variant
 
 REDUCTIONS = ("sum", "mean", "linear", "matmul", "mm", "bmm")
 WIDTHS = (4, 8, 32, 256)

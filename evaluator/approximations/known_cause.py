@@ -12,10 +12,9 @@ from typing import Any
 import torch
 
 from evaluator.approximations import activations, ends, products, rounding, statistics
-from evaluator.judge.correctness.errors.constant_factor import FactorFit
+from evaluator.judge.correctness.errors.similarity import FactorFit
 from evaluator.judge.correctness.errors.variants.overflows import overflows
-from evaluator.judge.correctness.errors.variants.search import Search, chunks, distance_of
-from evaluator.judge.correctness.errors.variants.variant import Family
+from evaluator.judge.correctness.errors.variants.search import Family, Search, chunks, distance_of
 from evaluator.worker.nested import tensors
 
 MOST_ELEMENTS = 1 << 26

@@ -7,8 +7,8 @@ import torch
 from torch.nn import functional
 
 from evaluator.judge.correctness.errors.variants.call import Call
+from evaluator.judge.correctness.errors.variants.search import Subject, Variant
 from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, CONVOLUTIONS
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
 MAX_POOLS = ("max_pool1d", "max_pool2d", "max_pool3d")
 AVERAGE_POOLS = ("avg_pool1d", "avg_pool2d", "avg_pool3d")

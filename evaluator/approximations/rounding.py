@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import torch
 
+from evaluator.judge.correctness.errors.variants.search import Subject, Variant
 from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, PRODUCTS, Rounding, of_exp, of_rounded, to_type
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
 DROPPED_BITS = 13
 """Number of bits of a float32's mantissa that TF32 lacks."""

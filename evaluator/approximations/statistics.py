@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
+from evaluator.judge.correctness.errors.variants.search import Subject, Variant
 
 SPREADS = ("var", "std", "var_mean", "std_mean")
 NORMS = ("layer_norm", "batch_norm", "group_norm", "instance_norm", "rms_norm")

@@ -11,8 +11,8 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness import compare_cuda
-from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
+from evaluator.judge.correctness.errors.similarity import FactorFit
 from evaluator.judge.correctness.output_scale import (
     Centre,
     Sums,

@@ -11,7 +11,7 @@ from evaluator.results.evidence.record import Record
 
 
 class ErrorMap(Record):
-    """A map of an output's errors: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.error_map)."""
+    """A map of an output's errors: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.describe)."""
 
     rows: tuple[str, ...]
     """One character per patch: `.` right; `1` to `9` largest error, in half decades above the tolerance; `#` not finite."""
@@ -186,7 +186,7 @@ class OwnWorkEvidence(Record):
 
 
 class ShapeEvidence(Record):
-    """One output in other shapes than the case's (evaluator.judge.integrity.other_shapes)."""
+    """One output in other shapes than the case's (evaluator.judge.integrity.other_inputs)."""
 
     case: str
     """Its name: one that the problem declares, or the change to the case's sizes."""

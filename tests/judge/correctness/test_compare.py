@@ -8,7 +8,7 @@ import torch
 
 from evaluator.judge.correctness import output_scale
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.errors.error_map import ErrorMapper
+from evaluator.judge.correctness.errors.describe import ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
 from evaluator.judge.correctness.errors.similarity import Similarity
 from evaluator.problem.declaration import PrecisionName

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator.judge.correctness.errors.error_map import SIDE, ErrorMapper
+from evaluator.judge.correctness.errors.describe import SIDE, ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
 
 Mark = Callable[[torch.Tensor], object]

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.errors.variants.call import Call, Swap
-from evaluator.judge.correctness.errors.variants.search import Search
+from evaluator.judge.correctness.errors.variants.search import Search, Subject, Variant
 from evaluator.judge.correctness.errors.variants.swaps import ATTENTION, of_exp, to_type
-from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
 
 def overflow(oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, tolerance: float) -> str:
