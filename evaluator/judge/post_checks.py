@@ -23,8 +23,7 @@ from evaluator.judge.correctness.output_structure import is_empty
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.correctness.trial import Trial
 from evaluator.judge.integrity.ablation import ablate
-from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
-from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
+from evaluator.judge.integrity.other_inputs import answers_to_changed_inputs, judge_shape, not_loaded
 from evaluator.judge.integrity.own_work import bound_by_time, measure_own_work
 from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.problem_check.check_lookup import effortless_answers

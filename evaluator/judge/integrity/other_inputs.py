@@ -1,11 +1,13 @@
-"""Checks whether a submission is right in shapes other than the judged ones.
+"""Checks whether a right submission is right on inputs of other distributions, and in shapes other than the judged ones.
 
-A submission may support only its own shapes: this changes no verdict unless requested. A fresh worker loads the submission, and constructs
-its model for each of the other shapes, until one of them ends the worker.
+It may rely on its inputs, and support only its own shapes: neither changes a verdict, unless shapes are requested. A worker with the loaded
+submission makes one call per distribution. A fresh one constructs its model for each of the other shapes. The first call that ends a worker
+is its last.
 """
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -22,7 +24,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
-from evaluator.results.evidence import RoundEvidence, ShapeEvidence
+from evaluator.results.evidence import ChangedInputsEvidence, RoundEvidence, ShapeEvidence
 from evaluator.worker.nested import tensors
 from evaluator.worker.protocol import ProtocolError
 
@@ -71,3 +73,34 @@ def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, mem
         rounds.close()
         return evidence
     raise AssertionError("there is always a first round")
+
+
+def answers_to_changed_inputs(
+    worker: WorkerClient, rounds: Rounds, construct: Callable[[], object], seconds: float
+) -> Iterator[ChangedInputsEvidence]:
+    """Yield the evidence of each distribution. No call begins after the given seconds. `construct` makes the worker construct its model.
+
+    Raises ProblemError, ReferenceFailedError.
+    """
+    until = time.monotonic() + seconds
+    try:
+        construct()
+        for found in rounds.report():
+            yield _evidence_of(found)
+            if time.monotonic() > until:
+                break
+        rounds.close()
+    except (WorkerError, ProtocolError) as error:
+        if rounds.distribution:
+            yield ChangedInputsEvidence(distribution=rounds.distribution, **answer_at_end(worker, error))
+
+
+def _evidence_of(found: RoundEvidence) -> ChangedInputsEvidence:
+    wrong = next((figures for figures in found.outputs if figures.wrong), None)
+    return ChangedInputsEvidence(
+        distribution=found.distribution,
+        right=None if found.is_left_out else found.passed,
+        category=found.category,
+        message=found.message,
+        max_error=wrong.max_error if wrong else None,
+    )
