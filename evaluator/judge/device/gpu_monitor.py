@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from evaluator.judge import limits
 from evaluator.judge.device.cpu_contention import CpuContention
-from evaluator.judge.device.gpu_processes import OtherProcesses
+from evaluator.judge.device.judging_processes import OtherProcesses
 from evaluator.judge.device.nvml import LOWERED, Nvml, nvml_of
 from evaluator.machine.devices import Device
 from evaluator.results.evidence import ConditionsEvidence, DeviceState

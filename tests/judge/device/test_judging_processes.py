@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.device import gpu_processes
-from evaluator.judge.device.gpu_processes import OtherProcesses
-from evaluator.judge.device.judging_processes import announce, holders, judging
+from evaluator.judge.device import judging_processes
+from evaluator.judge.device.judging_processes import OtherProcesses, announce, holders, judging
 
 LOCKS = """\
 1: FLOCK  ADVISORY  READ 100 fe:00:4711 0 EOF
@@ -81,7 +80,7 @@ def test_a_sibling_is_a_stranger_until_it_judges() -> None:
 
 def test_who_judges_is_found_out_when_a_stranger_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[frozenset[int] | None] = [frozenset({os.getpid(), 1}), frozenset({os.getpid()}), None]
-    monkeypatch.setattr(gpu_processes, "judging", lambda: asked.pop(0))
+    monkeypatch.setattr(judging_processes, "judging", lambda: asked.pop(0))
     found = OtherProcesses()
     assert found.count([os.getpid()]) == 0 and len(asked) == 3
     assert found.count([os.getpid(), 1]) == found.count([os.getpid(), 1]) == 0 and len(asked) == 2
