@@ -24,8 +24,7 @@ from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
 from evaluator.judge.session import Session
-from evaluator.judge.timing.baseline_alone import BaselineAlone
-from evaluator.judge.timing.host_blank import Blank
+from evaluator.judge.timing.baseline_alone import BaselineAlone, Blank
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED

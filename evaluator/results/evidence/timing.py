@@ -154,7 +154,7 @@ class TimingEvidence(Record):
     strayed: bool = False
     """Whether a side left these cores, which a sandbox with a system call filter prevents."""
     slow_requests: bool = False
-    """Whether, on a CPU, even the fastest empty request took too long to be subtracted (evaluator.judge.timing.host_blank). Then other load
+    """Whether, on a CPU, even the fastest empty request took too long to be subtracted (judge.timing.baseline_alone). Then other load
     lengthens all times, or calls are too short. False in older records."""
     waiting: float | None = None
     """On a CPU, the share of the baseline's time alone that its worker, or the judge, waited for a CPU core. None if unknown, and in older

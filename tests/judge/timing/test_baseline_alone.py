@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from evaluator.judge import limits
-from evaluator.judge.timing.baseline_alone import BLANKS, BaselineAlone
+from evaluator.judge.timing.baseline_alone import BLANKS, BaselineAlone, Blank, limit_ms
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
-from evaluator.judge.timing.host_blank import Blank, limit_ms
 from evaluator.judge.timing.statistics.samples import Samples
 from tests.judge.clock import Clock
 
@@ -54,7 +53,7 @@ def on_cpu(candidate: Any, blanks: Iterable[tuple[float, float]], *, length: int
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("evaluator.judge.timing.host_blank.time", clock)
+    monkeypatch.setattr("evaluator.judge.timing.baseline_alone.time", clock)
     return clock
 
 

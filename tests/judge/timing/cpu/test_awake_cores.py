@@ -9,12 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.judge.timing.cpu import awake_cores
-from evaluator.judge.timing.cpu.awake_cores import kept_awake
+from evaluator.judge.timing.cpu.judge_place import MOST_CORES, kept_awake
 
 PROGRAM = """
 import os, time
-from evaluator.judge.timing.cpu.awake_cores import kept_awake
+from evaluator.judge.timing.cpu.judge_place import kept_awake
 from pathlib import Path
 with kept_awake([min(os.sched_getaffinity(0))], Path("/nonexistent")):
     print("awake", flush=True)
@@ -54,7 +53,7 @@ def test_they_end_with_a_judge_that_is_killed() -> None:
         assert psutil.wait_procs(below, timeout=300.0)[1] == []
 
 
-@pytest.mark.parametrize("cores", [(), tuple(range(awake_cores.MOST_CORES + 1))])
+@pytest.mark.parametrize("cores", [(), tuple(range(MOST_CORES + 1))])
 def test_on_no_core_and_on_many_none_is(tmp_path: Path, cores: tuple[int, ...]) -> None:
     with kept_awake(cores, tmp_path):
         assert idle_below(os.getpid()) == []
