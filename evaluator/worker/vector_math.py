@@ -8,29 +8,11 @@ would be wrong once, and right the next time. A parent's choice holds for the pr
 import torch
 
 FUNCTIONS = (
-    torch.acos,
-    torch.asin,
-    torch.atan,
-    torch.cos,
-    torch.cosh,
-    torch.erf,
-    torch.erfc,
-    torch.erfinv,
-    torch.exp,
-    torch.expm1,
-    torch.lgamma,
-    torch.log,
-    torch.log10,
-    torch.log1p,
-    torch.log2,
-    torch.sin,
-    torch.sinh,
-    torch.sqrt,
-    torch.tan,
-    torch.tanh,
+    *("acos", "asin", "atan", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "expm1", "lgamma", "log", "log10", "log1p", "log2", "sin"),
+    *("sinh", "sqrt", "tan", "tanh"),
 )
 """PyTorch functions that MKL may compute."""
 
-for _function in FUNCTIONS:
+for _name in FUNCTIONS:
     for _type in (torch.float32, torch.float64):
-        _function(torch.full((1,), 0.5, dtype=_type))
+        getattr(torch, _name)(torch.full((1,), 0.5, dtype=_type))

@@ -60,20 +60,8 @@ class KernelArguments(ctypes.Structure):
     """The arguments of a kernel; `struct Plan` in the source explains each."""
 
     _fields_ = (
-        ("candidate", ctypes.c_void_p),
-        ("reference", ctypes.c_void_p),
-        ("oracle", ctypes.c_void_p),
-        ("energies", ctypes.c_void_p),
-        ("scales", ctypes.c_void_p),
-        ("blocks", ctypes.c_void_p),
-        ("result", ctypes.c_void_p),
-        ("elements", ctypes.c_uint64),
-        ("rows", ctypes.c_uint64),
-        ("row_elements", ctypes.c_uint64),
-        ("segments", ctypes.c_uint64),
-        ("segment_elements", ctypes.c_uint64),
-        ("block_count", ctypes.c_uint64),
-        ("lanes", ctypes.c_uint64),
+        *((name, ctypes.c_void_p) for name in ("candidate", "reference", "oracle", "energies", "scales", "blocks", "result")),
+        *((name, ctypes.c_uint64) for name in ("elements", "rows", "row_elements", "segments", "segment_elements", "block_count", "lanes")),
     )
 
 

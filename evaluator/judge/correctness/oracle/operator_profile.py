@@ -13,15 +13,8 @@ from evaluator.worker.nested import tensors
 REDUCTIONS = {
     *("sum", "nansum", "mean", "nanmean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "prod"),
     *("native_layer_norm", "native_group_norm", "native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit"),
-    *(
-        "_batch_norm_with_update",
-        "_fused_rms_norm",
-        "avg_pool1d",
-        "avg_pool2d",
-        "avg_pool3d",
-        "_adaptive_avg_pool2d",
-        "_adaptive_avg_pool3d",
-    ),
+    *("_batch_norm_with_update", "_fused_rms_norm", "avg_pool1d", "avg_pool2d", "avg_pool3d"),
+    *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
     *("nll_loss_forward", "mse_loss", "smooth_l1_loss", "huber_loss", "_cdist_forward"),
 }
 """Operators that add up elements of their first input: its size divided by that of their smallest output."""
@@ -33,20 +26,8 @@ WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 ASSERTING = {"binary_cross_entropy"}
 """Operators that on a GPU break the process's CUDA context, not just raise, for floating-point inputs out of range."""
 INDEXING = {
-    *(
-        "index",
-        "index_select",
-        "index_add",
-        "index_put",
-        "index_put_",
-        "gather",
-        "scatter",
-        "scatter_",
-        "scatter_add",
-        "scatter_add_",
-        "take",
-    ),
-    *("embedding", "embedding_bag", "_embedding_bag", "one_hot", "nll_loss_forward", "nll_loss2d_forward"),
+    *("index", "index_select", "index_add", "index_put", "index_put_", "gather", "scatter", "scatter_", "scatter_add", "scatter_add_"),
+    *("take", "embedding", "embedding_bag", "_embedding_bag", "one_hot", "nll_loss_forward", "nll_loss2d_forward"),
 }
 """Operators that break the context for whole numbers out of range."""
 
