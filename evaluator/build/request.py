@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.result import EVALUATOR_VERSION
-from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, is_path
+from evaluator.worker.protocol import COMMON_PREFIX, MAX_HEADERS, MAX_HEADERS_BYTES, is_path
 
 MAX_FILES = 64
 MAX_TOTAL_BYTES = 4 << 20
@@ -24,8 +24,6 @@ MAX_FLAG_CHARS = 4096
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 """The name of a source: starts with neither dot nor dash: no hidden file, no parent folder, and no option for a compiler."""
-COMMON_PREFIX = "assay_build_"
-"""Prefix of names from `under_common_name`; it tells a worker to rename the module."""
 _OWN_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\s*,")
 _NAMING = re.compile(r"TORCH_EXTENSION_NAME|PYBIND11_(?:EMBEDDED_)?MODULE|PyInit")
 EXTENSION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")

@@ -27,6 +27,9 @@ PIECE_CHARS = 1 << 20
 LEAST_TIMEOUT_S = 1e-3
 """A socket with a timeout of 0 does not wait at all, and raises a different error."""
 
+COMMON_PREFIX = "assay_build_"
+"""Prefix of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
+
 Message = dict[str, Any]
 
 MAX_PATH_PARTS, MAX_NAME_BYTES = 16, 255

@@ -32,7 +32,7 @@ from evaluator.results.distributions import DISTRIBUTIONS, OUTLIERS, OWN, RUNS, 
 from evaluator.results.evidence import LeftOutBy, RoundEvidence
 
 KERNELS_S = 5.0
-"""Timeout of the call that records the kernels of a wrong answer."""
+"""Timeout of the calls that record kernels."""
 VARIES = "a second call with the same input gave another output: random numbers (dropout is off here), a race or uninitialised memory"
 COMPARED_AGAIN = 1 << 14
 """Maximum number of elements of a wrong output that are compared with the next output for the same input."""

@@ -23,14 +23,10 @@ from torch.utils import cpp_extension  # noqa: E402
 
 from evaluator.worker.patches.ablation import Ablation  # noqa: E402
 from evaluator.worker.patches.process import Ask, WorkerProcess  # noqa: E402
-from evaluator.worker.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, is_path  # noqa: E402
+from evaluator.worker.protocol import COMMON_PREFIX, MAX_HEADERS, MAX_HEADERS_BYTES, is_path  # noqa: E402
 
 NO_HEADERS = (".py", ".pyc", ".o", ".so")
 """Endings of files that no source includes, and that a build may make."""
-
-COMMON_PREFIX = "assay_build_"
-"""Prefix of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
-
 _SIGNATURE = inspect.signature(cpp_extension._jit_compile)
 
 

@@ -18,6 +18,7 @@ from evaluator.chance import chance
 from evaluator.judge import limits
 from evaluator.judge.correctness.inputs.draw import Draw
 from evaluator.judge.correctness.readback import copying, views_into
+from evaluator.judge.correctness.rounds import KERNELS_S
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.timing.checks.cross_check import BURST, HOT, SINGLE, Excess
 from evaluator.judge.timing.effort import FULL, Effort
@@ -28,8 +29,6 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
 PROBES = 2
 """Calls that show whether forward() waits. More than one, since the first may be delayed by chance."""
-KERNELS_DEADLINE_S = 5.0
-"""Timeout of a request that times kernels. It has no consequence, so it must not hold the device for long."""
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +160,7 @@ class GatedCalls:
         if timed.worker.launches is None:
             return
         waits, deadline_s = timed.waits, timed.deadline_s
-        timed.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
+        timed.deadline_s = min(deadline_s, KERNELS_S)
         try:
             with timed.worker.unjudged():
                 for _ in islice(self._effort.kernels.turns(), 1 if self._is_slow else None):

@@ -16,7 +16,7 @@ import torch
 
 from evaluator.judge import limits
 from evaluator.judge.correctness.errors.variants.call import Call, Recorder, Substitution, Swap
-from evaluator.judge.correctness.output_scale import finite, rms
+from evaluator.judge.correctness.output_scale import chunk_elements, finite, rms
 from evaluator.worker.nested import mapped, tensors
 
 MOST_VARIANTS = 32
@@ -24,7 +24,6 @@ BUDGET_S = 10.0
 """No further variant begins after this time, in seconds."""
 TIE = 2.0
 """Variants of one family can't be distinguished if their mean errors are within this factor of the smallest."""
-CHUNK_ELEMENTS = 1 << 24
 
 log = logging.getLogger(__name__)
 
@@ -183,4 +182,4 @@ def distance_of(value: torch.Tensor, other: torch.Tensor) -> Distance:
 
 
 def chunks(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    return zip(*(torch.split(tensor.reshape(-1), CHUNK_ELEMENTS) for tensor in (one, other)), strict=True)
+    return zip(*(torch.split(tensor.reshape(-1), chunk_elements(other.device)) for tensor in (one, other)), strict=True)
