@@ -63,6 +63,15 @@ def with_tensors(value: Any, items: Iterable[torch.Tensor]) -> Any:
     return mapped(value, lambda _: next(given))
 
 
+def values_in(value: Any) -> Iterator[Any]:
+    """All that is in nested tuples, lists and dicts: a shape's sizes, too, and objects of other classes whole."""
+    if isinstance(value, tuple | list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from values_in(each)
+    else:
+        yield value
+
+
 def leaves_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every leaf of a nested value with its path, in order."""
     parts = parts_of(value)

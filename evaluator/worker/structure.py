@@ -11,6 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum, Flag
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,47 +46,6 @@ class StructureError(ValueError):
     """A value that is nested too deeply, too large, or not of this form."""
 
 
-class _Encoder:
-    def __init__(self, describe: Describe, most: int) -> None:
-        self._describe, self._most = describe, most
-        self._leaves = 0
-
-    def encode(self, value: Any, depth: int = 0) -> Json:
-        if depth > MAX_DEPTH:
-            raise StructureError(f"nested more than {MAX_DEPTH} deep")
-        if isinstance(value, dict):
-            pairs = [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]
-            return {"dict": pairs} if type(value) is dict else {"mapping": [type(value).__name__[:MAX_NAME_CHARS], pairs]}
-        if isinstance(value, PackedSequence):
-            order = [None if each is None else each.tolist() for each in value[1:]]
-            return {"packed": [self.encode(value.data, depth + 1), *order]}
-        if isinstance(value, Flag) and not str(value.name).isidentifier():
-            return self.encode(value.value, depth)  # several members at once
-        if isinstance(value, Enum):
-            return {"record": ["enum", type(value).__name__, [[value.name, self.encode(value.value, depth + 1)]]]}
-        parts = parts_of(value)
-        if parts is not None:
-            items = [self.encode(item, depth + 1) for _, item in parts]
-            if type(value) in (list, tuple) or not (kind := _record_kind(value)):
-                return {"tuple" if isinstance(value, tuple) else "list": items}
-            return {"record": [kind, type(value).__name__, [[*each] for each in zip(_names(value), items, strict=True)]]}
-        self._leaves += 1
-        if self._leaves > self._most:
-            raise StructureError(f"more than {self._most} values")
-        return {"tensor": self._describe(value)} if isinstance(value, torch.Tensor) else encode_leaf(value)
-
-
-def _record_kind(value: Any) -> str:
-    """Empty if its class has no names of its own."""
-    if isinstance(value, tuple):
-        return "namedtuple" if hasattr(type(value), "_make") else ""
-    return "" if isinstance(value, list) else "namespace" if isinstance(value, SimpleNamespace) else "dataclass"
-
-
-def _names(value: Any) -> list[str]:
-    return [*type(value)._fields] if isinstance(value, tuple) else [path[1:] for path, _ in parts_of(value) or ()]  # type: ignore[attr-defined]
-
-
 def encode_leaf(value: Any) -> Json:
     """A value that is neither a container nor a tensor, as JSON; `other` if it is no data."""
     match value:
@@ -115,7 +75,34 @@ def encode_leaf(value: Any) -> Json:
 
 def encode(value: Any, describe: Describe, most: int = MAX_LEAVES) -> Json:
     """`value` as JSON; `describe` describes a tensor. Raises StructureError, also for more than `most` leaves."""
-    return _Encoder(describe, most).encode(value)
+    leaves = count(1)
+
+    def inner(value: Any, depth: int) -> Json:
+        if depth > MAX_DEPTH:
+            raise StructureError(f"nested more than {MAX_DEPTH} deep")
+        if isinstance(value, dict):
+            pairs = [[inner(key, depth + 1), inner(item, depth + 1)] for key, item in value.items()]
+            return {"dict": pairs} if type(value) is dict else {"mapping": [type(value).__name__[:MAX_NAME_CHARS], pairs]}
+        if isinstance(value, PackedSequence):
+            order = [None if each is None else each.tolist() for each in value[1:]]
+            return {"packed": [inner(value.data, depth + 1), *order]}
+        if isinstance(value, Flag) and not str(value.name).isidentifier():
+            return inner(value.value, depth)  # several members at once
+        if isinstance(value, Enum):
+            return {"record": ["enum", type(value).__name__, [[value.name, inner(value.value, depth + 1)]]]}
+        parts = parts_of(value)
+        if parts is None:
+            if next(leaves) > most:
+                raise StructureError(f"more than {most} values")
+            return {"tensor": describe(value)} if isinstance(value, torch.Tensor) else encode_leaf(value)
+        items = [inner(item, depth + 1) for _, item in parts]
+        if isinstance(value, list) or (isinstance(value, tuple) and not hasattr(type(value), "_make")):
+            return {"tuple" if isinstance(value, tuple) else "list": items}
+        kind = "namedtuple" if isinstance(value, tuple) else "namespace" if isinstance(value, SimpleNamespace) else "dataclass"
+        names = type(value)._fields if isinstance(value, tuple) else [path[1:] for path, _ in parts]  # type: ignore[attr-defined]
+        return {"record": [kind, type(value).__name__, [[*each] for each in zip(names, items, strict=True)]]}
+
+    return inner(value, 0)
 
 
 def plain(kind: str, _name: str, fields: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from evaluator.judge import limits
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import Densified
-from evaluator.worker.nested import parts_of, tensors
+from evaluator.worker.nested import parts_of, tensors, values_in
 from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_OUTPUTS = 1024
@@ -111,9 +111,7 @@ def form_of(value: Any) -> Any:
 
 def has_plain_values(form: Any) -> bool:
     """Whether a nested value holds anything but tensors and None."""
-    if isinstance(form, dict | tuple | list):
-        return any(has_plain_values(item) for item in (form.values() if isinstance(form, dict) else form))
-    return form is not None and not isinstance(form, torch.Tensor)
+    return any(value is not None and not isinstance(value, torch.Tensor) for value in values_in(form))
 
 
 def is_empty(form: Any) -> bool:

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from evaluator.worker.nested import values_in
+
 Report = dict[str, Any]
 Contents = dict[int, tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]]
 """By address: a memory's bytes, the positions that are observed (None for all), and their values before."""
@@ -114,14 +116,14 @@ class OwnWork:
             if content.numel() and content.data_ptr() not in found and (content.is_cuda or _lies_in(content, readable)):
                 positions = _observed(content)
                 found[content.data_ptr()] = content, positions, _at(content, positions).clone()
-        self._unseen |= any(_is_unseen(value, found) for value in _leaves(given))
+        self._unseen |= any(_is_unseen(value, found) for value in values_in(given))
         return found
 
     def _changed(self, before: Contents, returned: Any) -> int:
         """Number of changed bytes, and of those written in returned memory that is new."""
         changed = sum(_differing(content, positions, values) for content, positions, values in before.values())
         fresh = {content.data_ptr(): content for content in _buffers(returned)}
-        self._unseen |= any(_is_unseen(value, before) for value in _leaves(returned))
+        self._unseen |= any(_is_unseen(value, before) for value in values_in(returned))
         return changed + sum(
             _differing(content, _observed(content), self._pattern) for start, content in fresh.items() if start not in before
         )
@@ -181,19 +183,9 @@ def _lies_in(content: torch.Tensor, places: list[tuple[int, int]]) -> bool:
 
 def _buffers(value: Any) -> Iterator[torch.Tensor]:
     """The memory of all tensors, arrays and other buffers in a nested value, as bytes."""
-    for leaf in _leaves(value):
+    for leaf in values_in(value):
         if (content := _bytes_of(leaf)) is not None:
             yield content
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, tuple | list):
-        yield value
-        return
-    for item in value:
-        yield from _leaves(item)
 
 
 def _bytes_of(value: Any) -> torch.Tensor | None:

@@ -30,13 +30,12 @@ from evaluator.judge.correctness.oracle.wide import (
     Results,
     changed,
     is_inexact,
-    leaves,
     may_round,
     narrowest,
     wide,
     widest,
 )
-from evaluator.worker.nested import tensors
+from evaluator.worker.nested import tensors, values_in
 
 Convert = Callable[[torch.Tensor, torch.dtype], torch.Tensor]
 
@@ -207,7 +206,7 @@ def _finished(call: OperatorCall, results: Results, dtypes: Sequence[torch.dtype
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    return [each for each in leaves(value) if isinstance(each, torch.Tensor)]
+    return [each for each in values_in(value) if isinstance(each, torch.Tensor)]
 
 
 def _copied(value: Any) -> Any:

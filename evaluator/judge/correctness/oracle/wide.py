@@ -16,7 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 
-from evaluator.worker.nested import mapped, tensors
+from evaluator.worker.nested import mapped, tensors, values_in
 
 CASTS = ("_to_copy", "copy_", "copy")
 """Operators that convert values, and do no arithmetic."""
@@ -110,10 +110,10 @@ class OperatorCall:
     def __init__(self, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.function, self.arguments, self.options = function, arguments, options
         self.name: str = function.overloadpacket.__name__
-        self.given = [value for value in leaves((arguments, options)) if is_inexact(value)]
+        self.given = [value for value in values_in((arguments, options)) if is_inexact(value)]
         """Its tensors of values that may be rounded."""
         self._written = [self._argument(number, name) for number, name in _written(function)]
-        self.written = [value for value in leaves(self._written) if is_inexact(value)]
+        self.written = [value for value in values_in(self._written) if is_inexact(value)]
         """Those that it changes in place."""
 
     def _argument(self, number: int, name: str) -> Any:
@@ -152,7 +152,7 @@ class OperatorCall:
     def dtypes(self) -> Iterable[torch.dtype]:
         """The dtypes of its results, in order."""
         given = {tensor.dtype for tensor in self.given}
-        asks = [value for value in leaves((self.arguments, self.options)) if isinstance(value, torch.dtype)]
+        asks = [value for value in values_in((self.arguments, self.options)) if isinstance(value, torch.dtype)]
         if len(given) == 1 and not asks:
             (dtype,) = given
             if dtype in (torch.float32, torch.float64):
@@ -166,7 +166,7 @@ class OperatorCall:
             for number, dtype in enumerate(sorted(given, key=str) if not asks else ()):
                 common = torch.promote_types(common, dtype) if number else dtype
             return repeat(common)
-        return [value.dtype for value in leaves(made) if isinstance(value, torch.Tensor)]
+        return [value.dtype for value in values_in(made) if isinstance(value, torch.Tensor)]
 
 
 @dataclass(frozen=True)
@@ -184,18 +184,6 @@ def _written(function: Any) -> list[tuple[int, str]]:
     """The arguments that an operator changes in place: their numbers and names."""
     arguments = function._schema.arguments
     return [(number, each.name) for number, each in enumerate(arguments) if each.alias_info is not None and each.alias_info.is_write]
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """All that is in nested tuples, lists and dicts."""
-    if isinstance(value, tuple | list):
-        for each in value:
-            yield from leaves(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from leaves(each)
-    else:
-        yield value
 
 
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -309,4 +297,4 @@ class WideModel:
 def _held(model: torch.nn.Module) -> Iterator[torch.Tensor]:
     """All tensors that a model holds: parameters, buffers, and plain attributes."""
     for module in model.modules():
-        yield from (value for value in leaves(list(vars(module).values())) if isinstance(value, torch.Tensor))
+        yield from (value for value in values_in(list(vars(module).values())) if isinstance(value, torch.Tensor))
