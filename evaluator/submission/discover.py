@@ -2,27 +2,42 @@
 
 It reads `.py` files, also as `.py.txt`; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of
 these types becomes at least one Submission, possibly a rejected one.
+
+Left out of folders are: names that begin with a dot, `__pycache__`, `__init__.py`, files named README, files with results that a run could
+not store in the database (`db.storage.spool`), and the files of earlier runs, `--json` and `--feedback`.
 """
 
+import json
 import logging
 import os
+import re
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from evaluator.results.display.text import natural
 from evaluator.results.submission_name import submission_name
 from evaluator.submission.attribution import SOLUTION, Catalogue, Claims
 from evaluator.submission.bundle import BundleLine, lines_of, read_line
 from evaluator.submission.extract import of_code, of_response, of_solution, oversized, sha256, unreadable
-from evaluator.submission.folders import BUNDLE_SUFFIX, SUFFIXES, check_regular, walk
 from evaluator.submission.manifest import Manifest, load_manifest
 from evaluator.submission.model import ExtractedCode, Submission
-from evaluator.submission.own_output import holds_results
 from evaluator.submission.response import MAX_RESPONSE_BYTES
 from evaluator.submission.source import MAX_FILE_BYTES, InputError, decode
 
-log = logging.getLogger(__name__)
+BUNDLE_SUFFIX = ".jsonl"
+SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
+"""Suffixes of the files that are read, in upper or lower case."""
+_SPOOL = re.compile(r".*\.spool-[0-9]+-[0-9a-f]{8}\.jsonl")
+_RECORD = frozenset(("submission", "status", "category", "source_sha256"))
+"""Fields of every result, which no line of a bundle has together."""
+_FEEDBACK = re.compile(rb"## \d+: [^\n]*\n\n\*\*verdict:\*\* ")
+_HEAD_BYTES = 16 << 10
+_RECORD_BYTES = 4 << 20
 OUTPUT_SUFFIXES = (BUNDLE_SUFFIX, ".md", ".txt")
 """Types of files that may be submissions, or output of an earlier run."""
+
+log = logging.getLogger(__name__)
 
 
 class Found(Iterator[Submission]):
@@ -194,3 +209,75 @@ class _Finder:
         start = next((start for start in self.above_authors if path.is_relative_to(start)), path)
         folders = path.relative_to(start).parts[:-1]
         return os.fsencode(folders[0]).decode("utf-8", "replace") if folders else self.author
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a file begins like one that a run has written; False for an unreadable file."""
+    try:
+        if not path.is_file():  # reading a pipe would wait for a writer
+            return False
+        with path.open("rb") as file:
+            if path.suffix.lower() == ".jsonl":
+                return _is_record(file.readline(_RECORD_BYTES))
+            return _FEEDBACK.match(file.read(_HEAD_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() >= _RECORD
+
+
+def walk(start: Path) -> Iterator[tuple[Path, str]]:
+    """The files below `start` as people order names, each folder once even if several links lead to it; or `start` itself.
+
+    A folder that can't be listed is returned like a file, so that reading it reports the error.
+    """
+    entered: set[tuple[int, int]] = set()
+    pending: list[tuple[Path, Iterator[tuple[str, bool]]]] = [(start.parent, iter([(start.name, start.is_dir())]))]
+    while pending:
+        folder, entries = pending[-1]
+        entry = next(entries, None)
+        if entry is None:
+            pending.pop()
+            continue
+        name, is_folder = entry
+        if not is_folder:
+            yield folder, name
+        else:
+            inner = folder / name
+            try:
+                status = inner.stat()
+                if (status.st_dev, status.st_ino) in entered:
+                    continue
+                entered.add((status.st_dev, status.st_ino))
+                pending.append((inner, iter(_listed(inner))))
+            except OSError:
+                yield folder, name
+
+
+def _listed(folder: Path) -> list[tuple[str, bool]]:
+    """The wanted entries, as people order their names, and whether each is a folder. Raises OSError."""
+    with os.scandir(folder) as entries:
+        wanted = [(entry.name, entry.is_dir()) for entry in entries if _wanted(entry)]
+    return sorted(wanted, key=lambda entry: (natural(entry[0]), entry[0]))
+
+
+def _wanted(entry: os.DirEntry[str]) -> bool:
+    if entry.name.startswith(".") or entry.name in ("__pycache__", "__init__.py") or _SPOOL.fullmatch(entry.name):
+        return False
+    stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122 (a Path for each entry of a large folder is slow)
+    return (suffix.lower() in SUFFIXES and stem.lower() != "readme") or entry.is_dir()
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError for anything but a file: opening a FIFO would wait for a writer, and reading a device might not end."""
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        os.listdir(path)  # noqa: PTH208 (for the error that listing it raises)
+    if not stat.S_ISREG(mode):
+        raise OSError("not a regular file")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.compiler_advice import advice_on
+from evaluator.diagnosis.verdict import advice_on
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import (
     AblationEvidence,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from evaluator.diagnosis.compiler_advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
-from evaluator.diagnosis.verdict import Verdict
+from evaluator.diagnosis.verdict import Verdict, advice_on
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import (
     BuildEvidence,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from evaluator.machine.control_groups import folders
+from evaluator.machine.memory import folders
 
 _TOPOLOGY = ("core_cpus_list", "thread_siblings_list")
 """Files of Linux that name the threads of a core; older versions have the second."""

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evaluator.build.fast.preprocess import all_known
-from evaluator.build.fast.spelling import resembles
+from evaluator.build.fast.proof import resembles
 from evaluator.build.fast.unit import MAX_OWN_CHARS, Unit, read_unit
 
 TEXT = """# 0 "main.cpp"
