@@ -1,13 +1,11 @@
 """Proves that a failure of the fast way would also occur the stock way, with the same messages.
 
 Both ways compile the same tokens of the request's own files. Only the headers differ: the cut-down ones declare less. So a failure is
-proved if it does not depend on declarations of the stock headers. There are two kinds of proof. Both read the output of the stock way's
-preprocessor, with the source's own includes, so neither a macro nor `##` can hide a name:
-
-- **undeclared name**: the compiler doesn't know `X`, the stock headers don't contain `X`, and the message is about its first place in
-  the whole text. Nothing before that place can have declared it. The place itself is a use, not a declaration: the compiler read it as
-  one, and met no error before. So the fast way had declared each name up to there, too.
-- **grammar**: at the message's place, the own tokens hold a pair that no program has (`grammar.py`), or brackets that don't match.
+proved if it does not depend on declarations of the stock headers. The proof reads the output of the stock way's preprocessor, with the
+source's own includes, so neither a macro nor `##` can hide a name. It is of an undeclared name: the compiler doesn't know `X`, the stock
+headers don't contain `X`, and the message is about its first place in the whole text. Nothing before that place can have declared it. The
+place itself is a use, not a declaration: the compiler read it as one, and met no error before. So the fast way had declared each name up to
+there, too.
 
 Every further error must also be proved, or follow from a proved one, so that the output is what the stock way would print. g++ suggests
 names similar to a missing one: if the stock headers have another such name, there is no proof. In any other doubt, there is none either,
@@ -23,7 +21,6 @@ from itertools import pairwise
 
 from evaluator.build.diagnostics.failure_category import names_lines, unspliced
 from evaluator.build.diagnostics.messages import errors, parse
-from evaluator.build.fast.grammar import has_unmatched_bracket, stray_or_pair
 from evaluator.build.fast.scopes import enters_scope
 from evaluator.build.fast.unit import Unit
 from evaluator.results.evidence import Diagnostic
@@ -37,15 +34,8 @@ _OF_GNU = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _UNQUALIFIED = re.compile(r" was not declared in this scope|\w' does not name a ")
-_GRAMMAR = re.compile(
-    r"""expected\ | "\#"\ not\ expected\ here | stray\ | missing\ terminating\ | unterminated\ | missing\ closing\ quote
-      | unrecognized\ token | a\ function-definition\ is\ not\ allowed\ here | extraneous\ """,
-    re.VERBOSE,
-)
 _FOLLOWING = re.compile('.*"<error-type>"|too (?:many|few) arguments (?:in|to) ')
 """Messages about an expression that already has an error."""
-_AT_END = re.compile(r"^At end of source: error: expected ", re.MULTILINE)
-"""EDG's message about an unclosed bracket, which has no line."""
 _FROM_HEADERS = re.compile(
     r"^(?:In file included| +) from [^\s:]*/|\.lean-|\brequired (?:from|by|for)\b|\bdetected (?:during|at)\b|instantiation|^/\S+?[:(]\d",
     re.MULTILINE,
@@ -55,15 +45,15 @@ _READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin|__CUDA_ARCH')
 """Raw strings, trigraphs, escaped identifiers, and text for the device only: these are left to the compiler."""
 _DEFINED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-UNDECLARED, UNMATCHED = "undeclared name", "unmatched bracket"
+UNDECLARED = "undeclared name"
 
 
 def may_be_proved(output: str, files: Collection[str], gnu: bool) -> bool:
     """Whether all errors in `output` are of a provable kind and in the request's own `files`, so that the preprocessor should run."""
     found = errors(parse(output))
-    kinds = (_OF_GNU if gnu else _OF_EDG, _GRAMMAR, _FOLLOWING)
+    kinds = (_OF_GNU if gnu else _OF_EDG, _FOLLOWING)
     return (
-        (bool(found) or (not gnu and bool(_AT_END.search(output))))
+        bool(found)
         and not _FROM_HEADERS.search(output)
         and all(error.file in files and error.line is not None and error.asked_file is None for error in found)
         and all(any(kind.match(error.message) for kind in kinds) for error in found)
@@ -90,14 +80,9 @@ class Failure:
         if self.stock.own != self.fast.own or enters_scope(self.stock.own, self.stock.header_words):
             return None
         found = errors(parse(self.output))
-        if not found:
-            return UNMATCHED if has_unmatched_bracket(self.stock) else None
         missing: set[str] = set()
-        first = self._proof_of(found[0], missing)
-        return first if first and all(self._proof_of(error, missing) or self._follows(error) for error in found[1:]) else None
-
-    def _proof_of(self, error: Diagnostic, missing: set[str]) -> str | None:
-        return self._undeclared(error, missing) or self._grammar(error)
+        first = self._undeclared(found[0], missing)
+        return first if first and all(self._undeclared(error, missing) or self._follows(error) for error in found[1:]) else None
 
     def _has_riddles(self) -> bool:
         """Whether a file has words that this module reads differently from a compiler, or lines assigned to another file."""
@@ -127,14 +112,6 @@ class Failure:
             return False
         unqualified = _UNQUALIFIED.search(error.message) and not self._opens_namespace
         return resembles(word, self.stock.global_words - self.fast.global_words if unqualified else self._only_stock)
-
-    def _grammar(self, error: Diagnostic) -> str | None:
-        if error.line is None or not _GRAMMAR.match(error.message):
-            return None
-        if found := stray_or_pair(self.stock, error.file, error.line):
-            return found
-        unmatched = not self._only_stock & self._words_at(error) and has_unmatched_bracket(self.stock, error.file, error.line)
-        return UNMATCHED if unmatched else None
 
     def _follows(self, error: Diagnostic) -> bool:
         """Whether an error after a proved one has nothing to do with the stock headers' additional declarations."""

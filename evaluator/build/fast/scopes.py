@@ -2,9 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from evaluator.build.fast.grammar import KEYWORDS
 from evaluator.build.fast.unit import Token, matching_brackets
 
+_WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield
+compl concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum explicit
+export extern false final float for friend goto if import inline int long module mutable namespace new noexcept not not_eq nullptr
+operator or or_eq override private protected public register reinterpret_cast requires restrict return short signed sizeof static
+static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using
+virtual void volatile wchar_t while xor xor_eq
+"""
+_KEYWORDS = frozenset(_WORDS.split())
+"""Keywords of C++ up to C++23, also those that are keywords only in some contexts."""
 _CLASS_KEYS = frozenset(("struct", "class", "union", "enum"))
 _HEAD_ENDS = frozenset(("{", "}", ";", ")", "]", "=", ",", "<", ">", ":"))
 _BEHIND_A_FUNCTION = frozenset(("{", "const", "noexcept", "override", "try"))
@@ -17,8 +26,7 @@ def enters_scope(tokens: Sequence[Token], header_words: Collection[str]) -> bool
     """Whether one of a request's own `tokens` begins a namespace, class or function that may belong to a name of the headers. It may be
     wrongly true, never wrongly false."""
     words = [token.text for token in tokens]
-    opening, _ = matching_brackets(tokens)
-    closing = {opened: closed for closed, opened in opening.items()}
+    closing = {opened: closed for closed, opened in matching_brackets(tokens).items()}
     return any(
         (word == "namespace" and _is_of_headers(words, place, header_words))
         or (word in _CLASS_KEYS and _is_member(words, place + 1, closing, header_words))
@@ -82,7 +90,7 @@ def _begin(words: Sequence[str], place: int) -> int | None:
             has_name = False
             continue
         depth += (word == ">") - (word == "<")
-        is_name = word.isidentifier() and word not in KEYWORDS
+        is_name = word.isidentifier() and word not in _KEYWORDS
         if depth < 0 or (depth == 0 and word != "<" and not is_name):
             return None
         has_name = depth == 0 and is_name

@@ -24,8 +24,6 @@ _SAME_SCOPE = re.compile(r'(?:\bextern\s+""|\bnamespace|\binline\s+namespace\s+\
 _MAX_HEAD_CHARS = 300
 _MACRO = re.compile(r"^#(?:define|undef) (\w+)", re.MULTILINE)
 _LITERAL = re.compile(r""""(?:\\.|[^"\\\n])*"|\B'(?:\\.|[^'\\\n])+'""")
-_PROGRAM = re.compile(r"^[^\S\n]*[^\s#]", re.MULTILINE)
-"""The beginning of a line that is neither empty nor a directive."""
 _NO_IDENTIFIER = bytes(code if chr(code).isalnum() or chr(code) == "_" or code >= 0x80 else 0x20 for code in range(256))
 
 
@@ -49,18 +47,8 @@ class Unit:
     """The text that a compiler reads for one source."""
 
     own: tuple[Token, ...]
-    foreign: tuple[tuple[int, str], ...] = field(repr=False)
-    """All other text, in order, each piece with the number of own tokens before it; with macro names if the preprocessor listed them."""
-
-    @cached_property
-    def headers(self) -> str:
-        """The whole text of `foreign`."""
-        return "\n".join(text for _, text in self.foreign)
-
-    @cached_property
-    def gaps(self) -> frozenset[int]:
-        """The positions in `own` that header code precedes."""
-        return frozenset(place for place, text in self.foreign if _PROGRAM.search(text))
+    headers: str = field(repr=False)
+    """All other text, in order; with macro names if the preprocessor listed them."""
 
     @cached_property
     def header_words(self) -> frozenset[str]:
@@ -88,43 +76,32 @@ class Unit:
             start = match.end()
         return _words("\n".join([*visible, text[start:]]))
 
-    @cached_property
-    def headers_are_balanced(self) -> bool:
-        """Whether no header opens a bracket that is closed outside it, judged by counting."""
-        between: dict[int, list[str]] = {}
-        for place, text in self.foreign:
-            between.setdefault(place, []).append(text)
-        texts = (_LITERAL.sub('""', "\n".join(texts)) for texts in between.values())
-        return all(text.count(opening) == text.count(closing) for text in texts for closing, opening in _CLOSING.items())
-
 
 def read_unit(text: str, own_files: Collection[str]) -> Unit | None:
     """`text` is the output of g++ -E, with or without -dN. Files of the request are named without a folder. None if their text is longer
     than MAX_OWN_CHARS."""
     own: list[Token] = []
     room = MAX_OWN_CHARS
-    foreign: list[tuple[int, str]] = []
+    others: list[str] = []
     for piece in f"\n{text}".split("\n# "):
         head, _, rest = piece.partition("\n")
         mark = _MARK.match(head)
         if mark is None:
-            foreign.append((len(own), piece))
+            others.append(piece)
         elif (file := mark["file"].removeprefix("./")) in own_files:
             room -= len(rest)
             if room < 0:
                 return None
             own += _tokens(rest, file, int(mark["line"]))
         else:
-            foreign.append((len(own), rest))
-    return Unit(tuple(own), tuple(foreign))
+            others.append(rest)
+    return Unit(tuple(own), "\n".join(others))
 
 
-def matching_brackets(tokens: Sequence[Token]) -> tuple[dict[int, int], int | None]:
-    """For each closing bracket, the position of its opening one, up to the first without one; and the beginning of the first declaration
-    with unmatched brackets, or None."""
+def matching_brackets(tokens: Sequence[Token]) -> dict[int, int]:
+    """For each closing bracket, the position of its opening one, up to the first without one."""
     opening: dict[int, int] = {}
     stack: list[int] = []
-    complete = 0
     for place, token in enumerate(tokens):
         if token.kind != "mark":
             continue
@@ -132,10 +109,9 @@ def matching_brackets(tokens: Sequence[Token]) -> tuple[dict[int, int], int | No
             stack.append(place)
         elif expected := _CLOSING.get(token.text):
             if not stack or tokens[stack[-1]].text != expected:
-                return opening, stack[0] if stack else complete
+                break
             opening[place] = stack.pop()
-            complete = place + 1 if token.text == "}" and not stack else complete
-    return opening, stack[0] if stack else None
+    return opening
 
 
 def _words(text: str) -> frozenset[str]:

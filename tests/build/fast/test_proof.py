@@ -10,7 +10,7 @@ from evaluator.build.toolchain import Toolchain
 from tests.build.fast.small_world import SmallWorld
 
 TORCH = "#include <torch/extension.h>\n"
-NAME, PAIR, STRAY, UNMATCHED = "undeclared name", "impossible pair", "stray character", "unmatched bracket"
+NAME = "undeclared name"
 
 PROVED = {
     "a macro whose header is missing": (NAME, "void f() {\n  C10_CUDA_KERNEL_LAUNCH_CHECK();\n}\n"),
@@ -24,13 +24,6 @@ PROVED = {
         NAME,
         "template <class T> T f(T x) {\n  return x + undeclared_epsilon_value;\n}\nint g() { return f(1); }\n",
     ),
-    "a semicolon before return": (PAIR, "int f(int x) {\n  int y = x * 2\n  return y;\n}\n"),
-    "an operand": (PAIR, "int f(int x) {\n  int y = x + ;\n  return y;\n}\n"),
-    "a brace": (UNMATCHED, "int f(int x) {\n  if (x) {\n  return x;\n}\n"),
-    "a brace too many": (UNMATCHED, "int f(int x) {\n  return x;\n}\n}\n"),
-    "a parenthesis": (UNMATCHED, "int f(int x) {\n  return (x + 1;\n}\n"),
-    "a fence of Markdown": (STRAY, "int f(int x) {\n  return x;\n}\n```\n"),
-    "a comment of Python's": (STRAY, "int f(int x) {\n  int y = x; # twice\n  return y;\n}\n"),
 }
 
 
@@ -40,11 +33,6 @@ OF_NVCC = frozenset(
         "two variables",
         "a member of a namespace",
         "a method",
-        "a semicolon before return",
-        "a brace",
-        "a parenthesis",
-        "a fence of Markdown",
-        "a comment of Python's",
         "a function",
         "a macro",
         "a type, and an error that follows",

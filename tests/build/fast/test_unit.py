@@ -48,19 +48,6 @@ def test_own_text_is_told_from_headers() -> None:
     assert not unit.header_words & {"g", "h"}
 
 
-def test_places_of_headers_are_known_where_they_have_text() -> None:
-    macros, text = '# 1 "/usr/include/b.h" 1\n#define ONLY\n\n', '# 1 "/usr/include/c.h" 1\nint c;\n'
-    unit = read(f'{TEXT}{macros}# 3 "main.cpp"\nint i;\n{text}# 9 "main.cpp"\n')
-    assert unit.gaps == {0, 19}
-    assert unit.headers_are_balanced
-
-
-def test_headers_that_open_brackets_for_others_are_not_balanced() -> None:
-    opens, closes = '# 1 "/a.h"\nnamespace a {\n', '# 1 "/b.h"\n}\n'
-    assert read(f'{opens}# 1 "/c.h"\nint x;\n{closes}').headers_are_balanced
-    assert not read(f'{opens}# 1 "main.cpp"\nint x;\n{closes}').headers_are_balanced
-
-
 def test_text_that_macros_blow_up_is_not_read() -> None:
     assert read_unit('# 1 "main.cpp"\n' + "x " * (MAX_OWN_CHARS // 2 + 1), {"main.cpp"}) is None
 
