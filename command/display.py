@@ -10,7 +10,7 @@ from rich.text import Text
 from command.ending import Ending
 from evaluator.results.advice import assay_command
 from evaluator.results.category import Status
-from evaluator.results.display.figures import light_text
+from evaluator.results.display.figures import MARK, light_text
 from evaluator.results.display.progress import Work, long_work
 from evaluator.results.display.screen import Screen
 from evaluator.results.display.table import Column, Table
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from evaluator.job import Job
 
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
-MARK = "*"
-"""Follows a speedup whose times were disturbed; the result's line says by what."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
 _COLOURS = {status.value: COLOURS.get(status, "red") for status in Status}
 _COLUMNS = (

@@ -69,11 +69,12 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
             raise StoreError("--generalises and --robust can't be used with --overall: they filter the places of single boards.")
         boards = overall(store, filters_of(store, options), reduced_precision=reduced)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
+    from db.queries.disturbances import Disturbances
     from db.queries.generality import only
     from db.queries.leaderboard import leaderboard
 
     rows = leaderboard(store, filters_of(store, options), every=options.all, top=options.top, reduced_precision=reduced)
-    rows = only(store, rows, options.generalises, options.robust)
+    rows = Disturbances(store).told(only(store, rows, options.generalises, options.robust))
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 

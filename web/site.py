@@ -37,10 +37,11 @@ from db.output.facts import (
 )
 from db.output.plot_times import sides
 from db.output.report import dump
+from db.queries.disturbances import Disturbances
 from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
-from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.figures import MARK, best_text, light_text, rank_text, solved_text
 from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Record
 from evaluator.results.score import speedup_in
@@ -69,6 +70,7 @@ class Site:
         self.page_rows = PAGE_ROWS if self.is_served else sys.maxsize
         self.memory = Memory(store)
         self.timeline = Timeline(store)
+        self.disturbances = Disturbances(store)
         self.highlighter = Highlighter()
         self.differ = Differ()
         self.templates = _environment()
@@ -168,6 +170,11 @@ class Here:
     def csv(self) -> str:
         return self._beside("csv")
 
+    @property
+    def is_data(self) -> bool:
+        """Whether it is a page's JSON or CSV."""
+        return self.path.endswith((".json", ".csv"))
+
     def given(self, *names: str) -> dict[str, str]:
         """The given parameters that have a value in the address."""
         return {name: self._given[name] for name in names if self._given.get(name)}
@@ -206,7 +213,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link, best_text=best_text, light_text=light_text, rank_text=rank_text, solved_text=solved_text)
+    environment.globals.update(link=link, doubt_mark=MARK)
+    environment.globals.update(best_text=best_text, light_text=light_text, rank_text=rank_text, solved_text=solved_text)
     environment.globals.update(
         ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
     )

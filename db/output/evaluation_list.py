@@ -6,6 +6,7 @@ from rich.text import Text
 
 from db.queries.runs import EvaluationSummary
 from evaluator.results.category import Status
+from evaluator.results.display.figures import MARK, MARK_TEXT
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.table import Column, Table
 from evaluator.results.display.text import plain_line
@@ -30,7 +31,7 @@ def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
     table = Table(_COLUMNS)
     for row in rows:
         category = Text(plain_line(row.category), style=_COLOURS.get(row.status, "red"))
-        speedup = "" if row.speedup is None else f"{row.speedup:.2f}×"
+        speedup = "" if row.speedup is None else f"{row.speedup:.2f}×{MARK if row.disturbed else ''}"
         table.add(
             row.evaluation_id,
             f"{row.started_at:%m-%d %H:%M}",
@@ -40,5 +41,6 @@ def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
             row.author,
             shown_name(row.submission, row.block),
         )
-    note = [Text(f"There are more: --limit {2 * len(rows)}", style="dim")] if more else []
-    return rendered(table, *note)
+    notes = [Text(f"{MARK_TEXT}; `assay show ID` says what.", style="dim")] if any(row.disturbed for row in rows) else []
+    notes += [Text(f"There are more: --limit {2 * len(rows)}", style="dim")] if more else []
+    return rendered(table, *notes)

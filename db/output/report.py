@@ -19,7 +19,7 @@ from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.advice import advice
 from evaluator.results.category import CATEGORIES, Category
-from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
+from evaluator.results.display.figures import MARK, MARK_TEXT, best_text, light_text, rank_text, solved_text
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.table import Column, Table
 from evaluator.results.display.text import cell, plain_line
@@ -76,7 +76,7 @@ def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     if not rows:
         return "Nothing is ranked: no matching evaluation is correct/ok. `assay failures` says why.\n"
     boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
-    return rendered(*(_board(board, list(members)) for board, members in boards))
+    return rendered(*(_board(board, list(members)) for board, members in boards), *_doubts(rows))
 
 
 def leaderboard_json(rows: Sequence[LeaderboardRow]) -> str:
@@ -141,9 +141,9 @@ def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
         place = (row.block, row.problem, row.case, row.device_name)
         mark = "current" if row.is_current else ""
         verdict = f"{row.status}/{row.category}"
-        values = (row.evaluation_id, started, *place, verdict, _figure(row.speedup), row.source_sha256[:12], row.evaluator_version, mark)
+        values = (row.evaluation_id, started, *place, verdict, _doubtful(row), row.source_sha256[:12], row.evaluator_version, mark)
         table.add(*values)
-    return rendered(table)
+    return rendered(table, *_doubts(rows))
 
 
 def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
@@ -195,7 +195,7 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
         times = (f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", best_text(row.best_baseline, row.best_baseline_ms))
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
         place = (row.author, row.submission, row.block, row.evaluation_id, row.category if mixed else None)
-        table.add(rank_text(row.rank, row.shared), f"{row.speedup:.3f}", interval, *times, light, *place)
+        table.add(rank_text(row.rank, row.shared), _doubtful(row), interval, *times, light, *place)
     return table
 
 
@@ -237,6 +237,18 @@ def _comparison_columns(first: str, second: str) -> tuple[Column, ...]:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
+
+
+def _doubtful(row: LeaderboardRow | HistoryRow) -> str:
+    """The speedup, marked if its times were disturbed."""
+    return _figure(row.speedup) + (MARK if row.disturbed else "")
+
+
+def _doubts(rows: Sequence[LeaderboardRow | HistoryRow]) -> list[Text]:
+    """What the mark means, if it is shown."""
+    numbers = {row.result_id if isinstance(row, LeaderboardRow) else row.evaluation_id: None for row in rows if row.disturbed}
+    first = " of the first" if len(numbers) > 1 else ""
+    return [Text(f"{MARK_TEXT}; `assay show {number}` says what{first}.", style="dim") for number in [*numbers][:1]]
 
 
 def _share(item: CategoryCount, failures: Failures) -> float:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
 from db.queries.ranking import EVERYTHING, author_id
-from db.queries.runs import EvaluationSummary, summary_query
+from db.queries.runs import EvaluationSummary, summaries, summary_query
 from db.schema.models import BoardRow, EvaluationRow, SubmissionRow
 from db.schema.queue_models import OriginRow
 from db.storage.origin import with_tag
@@ -51,7 +51,7 @@ def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSum
     query = summary_query()
     with store.read() as connection:
         wanted, order = _wanted(connection, choice)
-        return tuple(EvaluationSummary(*item) for item in connection.execute(query.where(*wanted).order_by(order.desc()).limit(limit)))
+        return summaries(connection, query.where(*wanted).order_by(order.desc()).limit(limit))
 
 
 def chosen(store: Store, choice: Choice, limit: int | None = None) -> tuple[Any, ...]:

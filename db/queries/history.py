@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 
 from db.error import StoreError
+from db.queries.disturbances import EVIDENCE, remark
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow
 from db.storage.rows import storable_text
 from db.store import Store
@@ -35,6 +36,8 @@ class HistoryRow:
     is_current: bool
     """Whether it is the submission's current evaluation."""
     is_ranked: bool
+    disturbed: str = ""
+    """What disturbed its times, in words; empty if nothing did."""
 
 
 def history(store: Store, submission: str) -> tuple[HistoryRow, ...]:
@@ -44,7 +47,7 @@ def history(store: Store, submission: str) -> tuple[HistoryRow, ...]:
         select(row.id, row.started_at, SubmissionRow.block, AuthorRow.name, SubmissionRow.sample_id)
         .add_columns(BoardRow.problem, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name, BoardRow.precision)
         .add_columns(row.status, row.category, row.speedup, row.speedup_low, row.speedup_high)
-        .add_columns(SourceRow.sha256, row.evaluator_version, row.is_current, row.is_ranked)
+        .add_columns(SourceRow.sha256, row.evaluator_version, row.is_current, row.is_ranked, EVIDENCE)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(BoardRow, BoardRow.id == row.board_id)
@@ -52,7 +55,7 @@ def history(store: Store, submission: str) -> tuple[HistoryRow, ...]:
         .where(SubmissionRow.name == storable_text(submission))
     )
     with store.read() as connection:
-        found = [HistoryRow(*item) for item in connection.execute(query.order_by(row.id))]
+        found = [HistoryRow(*(*item[:-1], remark(item[-1]))) for item in connection.execute(query.order_by(row.id))]
     if not found:
         raise StoreError(f"There is no submission {submission!r} in {store.name}. `assay list` lists evaluations.")
     return tuple(found)

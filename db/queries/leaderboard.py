@@ -58,6 +58,10 @@ class LeaderboardRow:
     best_baseline: str | None = None
     """Kind of the fastest baseline, if there are several."""
     best_baseline_ms: float | None = None
+    result_id: int = 0
+    """The evaluation whose figures these are: the latest with this source on the board, which may be another author's."""
+    disturbed: str = ""
+    """What disturbed its times, in words. Empty if nothing did, and until `db.queries.disturbances` has read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +205,9 @@ def _details(connection: Any, places: Sequence[RankedEvaluation]) -> dict[int, t
     )
     best, nothing = _best_baselines(connection, [*found]), (None, None)
     return {
-        each.evaluation_id: (*own[:2], *named[each.evaluation_id], *own[2:], each.category, *best.get(each.result_id, nothing))
+        each.evaluation_id: (*own[:2], *named[each.evaluation_id], *own[2:], each.category, *best.get(number, nothing), number)
         for each in places
-        for own in (found[each.result_id],)
+        for number, own in ((each.result_id, found[each.result_id]),)
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from db.queries.disturbances import EVIDENCE, remark
 from db.queries.ranking import chunks
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.schema.queue_models import OriginRow
@@ -55,6 +56,8 @@ class EvaluationSummary:
     status: str
     category: str
     speedup: float | None
+    disturbed: str = ""
+    """What disturbed its times, in words; empty if nothing did."""
 
 
 def runs(store: Store, limit: int, *, counted: bool = True, before: int | None = None) -> tuple[Run, ...]:
@@ -85,14 +88,14 @@ def arrivals(
     if run_id is not None:
         query = query.where(row.run_id == run_id)
     with store.read() as connection:
-        return tuple(EvaluationSummary(*item) for item in connection.execute(query.order_by(row.id.desc()).limit(limit)))
+        return summaries(connection, query.order_by(row.id.desc()).limit(limit))
 
 
 def of_ids(store: Store, ids: Collection[int]) -> tuple[EvaluationSummary, ...]:
     """The existing evaluations with these ids, newest first."""
     query = summary_query().where(EvaluationRow.id.in_(ids)).order_by(EvaluationRow.id.desc())
     with store.read() as connection:
-        return tuple(EvaluationSummary(*item) for item in connection.execute(query))
+        return summaries(connection, query)
 
 
 def in_order(store: Store, ids: Sequence[int]) -> tuple[EvaluationSummary, ...]:
@@ -127,15 +130,20 @@ def state(store: Store) -> tuple[int, ...]:
 
 
 def summary_query() -> Any:
-    """A query for the fields of `EvaluationSummary`, in their order, for conditions to be added."""
+    """A query for `summaries`, for conditions to be added."""
     row = EvaluationRow
     return (
         select(row.id, row.run_id, row.started_at, SubmissionRow.name, SubmissionRow.block, AuthorRow.name)
-        .add_columns(BoardRow.problem, BoardRow.case, BoardRow.device_name, row.status, row.category, row.speedup)
+        .add_columns(BoardRow.problem, BoardRow.case, BoardRow.device_name, row.status, row.category, row.speedup, EVIDENCE)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(BoardRow, BoardRow.id == row.board_id)
     )
+
+
+def summaries(connection: Connection, query: Any) -> tuple[EvaluationSummary, ...]:
+    """The evaluations that a `summary_query` finds, in its order."""
+    return tuple(EvaluationSummary(*(*item[:-1], remark(item[-1]))) for item in connection.execute(query))
 
 
 def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:

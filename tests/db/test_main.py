@@ -13,12 +13,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from sqlalchemy import update
 
 from db.__main__ import main
+from db.schema.models import EvaluationRow
 from db.storage.origin import Origin
 from db.store import Entry, Store
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence
+from evaluator.results.evidence import ConditionsEvidence, Evidence
 from evaluator.results.result import Result, now
 from tests.command_line import PROJECT
 from tests.db.samples import SOURCE, environment, full_evidence, result
@@ -75,10 +77,47 @@ def test_leaderboard(store: Store, url: str) -> None:
     names = """
         rank problem case device_name precision protocol speedup speedup_low speedup_high runtime_ms baseline_ms author submission block
         evaluation_id source_sha256 evaluator_version started_at speed_of_light baseline_speed_of_light best_baseline best_baseline_ms
-        category shared"""
+        category shared result_id disturbed"""
     assert set(row) == set(names.split())
     store.save(result(Category.TIMEOUT, problem="gelu"), SOURCE)
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
+
+
+def test_doubtful_times_are_marked_and_the_note_names_the_evaluation_with_the_reason(store: Store, url: str) -> None:
+    shared = Evidence(conditions=ConditionsEvidence(shared=True))
+    store.save(result(submission="clean.py", source="clean", speedup=3.0, evidence=Evidence(conditions=ConditionsEvidence())), "clean")
+    store.save(result(Category.TIMEOUT, submission="late.py", source="late", evidence=shared), "late")
+    for command in (("leaderboard",), ("list",), ("history", "clean.py")):
+        assert "*" not in output("--db", url, *command), command
+    store.save(result(submission="copy.py", source="shared", author="bob", speedup=2.0), "shared")
+    number = store.save(result(submission="off.py", source="shared", author="cyd", speedup=2.5, evidence=shared), "shared")
+    text = output("--db", url, "leaderboard")
+    # Both authors' places have the later figures of their common source.
+    assert "3.000 " in text and len(re.findall(r"2\.500\* .* (?:bob|cyd) ", text)) == 2
+    assert text.endswith(f"* doubtful: something disturbed the times; `assay show {number}` says what.\n")
+    rows = json.loads(output("--db", url, "leaderboard", "--json"))
+    reason = "others' processes were on the device"
+    assert [(row["author"], row["result_id"], row["disturbed"]) for row in rows] == [
+        ("ada", 1, ""),
+        ("bob", number, reason),
+        ("cyd", number, reason),
+    ]
+    text = output("--db", url, "list")
+    assert re.search(r"2\.50×\* .* off\.py", text) and re.search(r"3\.00× .* clean\.py", text) and "`assay show ID` says what" in text
+    assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json"))] == [reason, "", "", ""]
+    assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json", "--sort", "speedup"))] == ["", reason, "", ""]
+    assert "2.500*" in output("--db", url, "history", "off.py")
+    store.save(result(submission="hot.py", author="dee", source="hot", evidence=shared), "hot")
+    assert f"`assay show {number}` says what of the first." in output("--db", url, "leaderboard")
+
+
+def test_evidence_that_cannot_be_read_makes_times_doubtful_and_no_list_fails(store: Store, url: str) -> None:
+    number = store.save(result(), SOURCE)
+    with store._writer.begin() as connection:
+        connection.execute(update(EvaluationRow).where(EvaluationRow.id == number).values(evidence=b"no zlib"))
+    for command in ("list", "leaderboard"):
+        (row,) = json.loads(output("--db", url, command, "--json"))
+        assert row["disturbed"] == "this version of Assay can't read its evidence", command
 
 
 def test_a_shared_rank_is_marked_in_tables_and_a_number_in_json(store: Store, url: str) -> None:

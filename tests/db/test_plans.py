@@ -15,6 +15,7 @@ from db.authorship import set_author
 from db.queries.compare import compare
 from db.queries.counterparts import best_other, previous
 from db.queries.curves import best_speedups
+from db.queries.disturbances import Disturbances
 from db.queries.evaluations import Choice, evaluations
 from db.queries.facets import failure_facets
 from db.queries.filters import Filters
@@ -54,6 +55,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "overall": overall,
     "leaderboard with reduced precision": lambda store: leaderboard(store, reduced_precision=True),
     "overall with reduced precision": lambda store: overall(store, reduced_precision=True),
+    "disturbances": lambda store: Disturbances(store).told(leaderboard(store)),
     "failures": failures,
     "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
     "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),

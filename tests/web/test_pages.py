@@ -150,7 +150,7 @@ def test_a_matrix_has_the_best_of_each_author_and_leads_to_it(client: TestClient
         ["problem", "bob", "ada", "cyd"],
         ["gelu", "2.00", "0.50", ""],
         ["matmul", "1.00", "✗", ""],
-        ["softmax", "1.50", "3.25", "1.25"],
+        ["softmax", "1.50", "3.25", "1.25*"],
     ]
     assert {f"/evaluation/{ids['gelu bob']}", "/evaluations?problem=matmul&author=ada"} <= set(found.links)
     text = client.get("/?device=NVIDIA H200&case=full").text
@@ -461,3 +461,32 @@ def test_the_search_groups_what_it_finds(client: TestClient, ids: dict[str, int]
     assert "Nothing has this name." in Seen(client.get("/search?q=softmx").text).text
     assert "Type a part of the name" in Seen(client.get("/search").text).text
     assert client.get("/search?q=" + "x" * 5000).status_code == 400
+
+
+def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, ids: dict[str, int]) -> None:
+    number, reason = ids["timed"], "others&#39; processes were on the device"
+    link = f'href="/evaluation/{number}" title="doubtful: {reason}'
+    pages = ("/leaderboard", "/problem?name=softmax", "/author?name=cyd", "/submission?name=timed.py", "/evaluations", "/run/1", "/live")
+    for path in pages:
+        text = client.get(path).text
+        assert text.count('class="mark"') == text.count(link) > 0, path
+        assert "*: <a" in text and ">doubtful times</a>; the evaluation says what disturbed them" in text, path
+        assert "doubtful times" not in client.get("/leaderboard?author=ada").text
+    text = client.get("/").text
+    assert text.count(f'1.25<span class="mark" title="doubtful: {reason}') == text.count('class="mark"') == 1
+    assert "*: <a" in text and 'class="mark"' not in client.get("/?case=small").text
+
+
+def test_the_data_of_places_tells_what_disturbed_their_times(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/leaderboard", "/author", "/problem"):
+        name = {"/leaderboard": {}, "/author": {"name": "cyd"}, "/problem": {"name": "softmax"}}[path]
+        told = {row["evaluation_id"]: row["disturbed"] for row in csv.DictReader(io.StringIO(client.get(f"{path}.csv", params=name).text))}
+        assert told.pop(str(ids["timed"])).startswith("others' processes were on the device and its clock was lowered"), path
+        assert not any(told.values()), path
+    for path, rows in {
+        "/leaderboard.json": client.get("/leaderboard.json").json(),
+        "/author.json?name=cyd": client.get("/author.json?name=cyd").json()["places"],
+        "/problem.json?name=softmax": [row for board in client.get("/problem.json?name=softmax").json()["boards"] for row in board["rows"]],
+        "/evaluations.json": client.get("/evaluations.json").json()["evaluations"],
+    }.items():
+        assert [row["evaluation_id"] for row in rows if row["disturbed"]] == [ids["timed"]], path

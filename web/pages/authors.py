@@ -19,7 +19,7 @@ from db.queries.steps import StepWorth, steps
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.forms import unknown_name
-from web.pages.boards import places, places_table
+from web.pages.boards import places, places_data, places_table
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
@@ -75,7 +75,7 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
-    shown = places_table(site, rows, sort, order, number)
+    shown, data = places_table(site, rows, sort, order, number), places_data(site, request, rows)
     trained = site.memory.recall(("steps", name), lambda: steps(site.store, name))
     latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
@@ -84,14 +84,14 @@ def author_page(
             "overall": [
                 {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
             ],
-            "places": rows,
+            "places": data,
             "progress": _progress(site, name) if request.url.path.endswith(".json") else (),
             "steps": trained,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
         },
-        sheet=rows,
+        sheet=data,
         name=name,
         overall=standing,
         table=shown,

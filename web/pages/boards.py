@@ -1,10 +1,10 @@
 """Authors over all problems, and the leaderboards."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from db.queries.filters import Filters
 from db.queries.generality import Generality, generality, only
@@ -16,7 +16,7 @@ from evaluator.results.display.text import natural
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
 from web.forms import Field, answer_fields, fields_of, unknown_name
 from web.matrix import Matrix, matrix
-from web.site import PageContent, Site, SiteOf, page, setting_text, share
+from web.site import Here, PageContent, Site, SiteOf, page, setting_text, share
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -30,6 +30,8 @@ class ShownBoard:
 
     board: OverallBoard
     matrix: Matrix
+    disturbed: Mapping[int, str]
+    """What disturbed the times of the matrix's evaluations, by id; empty if nothing did."""
     table: Table[OverallRow]
 
 
@@ -90,8 +92,18 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
 def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
     """A page of places, grouped by where they come from if nothing else is requested.
 
-    `generalises` and `robust` are read only for the shown rows, so rows can't be sorted by them.
+    `generalises`, `robust` and what disturbed the times are read only for the shown rows, so rows can't be sorted by them.
     """
+    found = _places_table(site, rows, sort, order, number)
+    return replace(found, rows=site.disturbances.told(found.rows))
+
+
+def places_data(site: Site, request: Request, rows: tuple[LeaderboardRow, ...]) -> tuple[LeaderboardRow, ...]:
+    """All places for JSON and CSV, with what disturbed their times. The page, which does not show them all, gets them as they are."""
+    return site.disturbances.told(rows) if Here(request).is_data else rows
+
+
+def _places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
     known = list(rows)
     found: dict[int, Generality] = {}
 
@@ -140,13 +152,14 @@ def overall_page(
         sheet=(_record(board, row) for board in boards for row in board.rows),
         evaluations=evaluations,
         fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
-        boards=tuple(_shown(board, every, sort, order) for board in boards),
+        boards=tuple(_shown(site, board, every, sort, order) for board in boards),
         reduced_precision=reduced_precision,
     )
 
 
 @page(router, "/leaderboard", "leaderboard.html")
 def leaderboard_page(
+    request: Request,
     site: SiteOf,
     filters: FiltersOf,
     every: Every = False,
@@ -162,9 +175,10 @@ def leaderboard_page(
     rows = places(site, filters, every, reduced_precision)
     rows = only(site.store, rows, generalises or None, robust or None)
     shown = places_table(site, rows, sort, order, number)
+    data = places_data(site, request, shown.every)
     return LeaderboardPage(
-        value=shown.every,
-        sheet=shown.every,
+        value=data,
+        sheet=data,
         fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol", workloads=True)
         + answer_fields(generalises=generalises, robust=robust),
         every=every,
@@ -189,7 +203,7 @@ def places(site: Site, filters: Filters, every: bool = False, reduced_precision:
     return tuple(row for row in rows if all(getattr(row, name) == value for name, value in wanted.items()))
 
 
-def _shown(board: OverallBoard, every: bool, sort: str | None, order: str | None) -> ShownBoard:
+def _shown(site: Site, board: OverallBoard, every: bool, sort: str | None, order: str | None) -> ShownBoard:
     ks = tuple(k for k in PASS_AT if any(k in row.pass_at for row in board.rows))
     columns: list[Column[OverallRow]] = [
         Column("rank", "rank", lambda row: row.rank, numeric=True, kind="rank", text=lambda row: rank_text(row.rank, row.shared)),
@@ -212,7 +226,9 @@ def _shown(board: OverallBoard, every: bool, sort: str | None, order: str | None
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
     ]
-    return ShownBoard(board, matrix(board, every), table(columns, board.rows, sort, order, size=len(board.rows) or 1, order_of_rows="rank"))
+    best = matrix(board, every)
+    disturbed = site.disturbances.of(each.evaluation_id for row in best.rows for each in row.results if each and each.evaluation_id)
+    return ShownBoard(board, best, disturbed, table(columns, board.rows, sort, order, size=len(board.rows) or 1, order_of_rows="rank"))
 
 
 def _fast(p: float) -> Column[OverallRow]:

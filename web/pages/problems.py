@@ -135,7 +135,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
             "evaluations": counts.evaluations,
             "failures": counts.counts,
         },
-        sheet=[row for rows in ranked for row in rows],
+        sheet=(row for rows in ranked for row in site.disturbances.told(rows)),
         listed=summary,
         version=counting,
         older=tuple(version for version in older if version is not None),
@@ -168,7 +168,7 @@ def _board(site: Site, rows: list[LeaderboardRow]) -> ProblemBoard:
         floor, light = floor or evidence.floor, light or evidence.light
         if floor and light:
             break
-    first, shown = rows[0], tuple(rows[:TOP_ROWS])
+    first, shown = rows[0], site.disturbances.told(rows[:TOP_ROWS])
     asked = generality(site.store, [row.evaluation_id for row in shown])
     return ProblemBoard(
         first.case,

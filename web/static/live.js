@@ -5,6 +5,7 @@ const SHOWN = 40;
 const state = document.getElementById("state");
 const runs = document.querySelector("#runs tbody");
 const arrivals = document.querySelector("#arrivals tbody");
+const marks = document.getElementById("marks");
 let last = null;
 let cameAt = null;
 
@@ -54,6 +55,19 @@ function figure(value) {
   return value === null ? "" : String(Number(value.toPrecision(4)));
 }
 
+// The link of a mark leads to what disturbed the times.
+function speedup(item) {
+  if (!item.disturbed) return figure(item.speedup);
+  const made = document.createElement("span");
+  const mark = anchor("/evaluation/" + item.evaluation_id, "*");
+  mark.className = "mark";
+  mark.title = "doubtful: " + plain(item.disturbed);
+  mark.setAttribute("aria-label", mark.title);
+  made.append(figure(item.speedup), mark);
+  marks.hidden = false;
+  return made;
+}
+
 function addArrival(item) {
   const row = arrivals.insertRow(0);
   row.className = "fresh";
@@ -71,7 +85,7 @@ function addArrival(item) {
   cell(row, item.problem === null ? "" : named("/problem", item.problem), "k-problem");
   cell(row, submission, "k-submission");
   cell(row, item.author === null ? "(no author)" : named("/author", item.author), "k-author");
-  cell(row, figure(item.speedup), "n", "speedup");
+  cell(row, speedup(item), "n", "speedup");
   cell(row, item.case, "k-text", "case");
   cell(row, item.device_name, "k-device", "device");
   cell(row, moment(item.started_at), "minor k-moment", "started");

@@ -6,7 +6,7 @@ const words = new Intl.Collator("en", { numeric: true });
 
 function shown(row, place) {
   const cell = row.cells[place];
-  return cell.querySelector(".dim") ? "" : (cell.querySelector("a, b") ?? cell).textContent.trim();
+  return cell.querySelector(".dim") ? "" : (cell.querySelector("a:not(.mark), b") ?? cell).textContent.trim();
 }
 
 function compare(one, other, numeric) {

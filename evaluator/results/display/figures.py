@@ -2,6 +2,11 @@
 
 from collections.abc import Collection
 
+MARK = "*"
+"""Follows a speedup whose times were disturbed."""
+MARK_TEXT = f"{MARK} doubtful: something disturbed the times"
+"""What the mark means, for the line below a table."""
+
 
 def light_text(share: float | None, baseline_share: float | None) -> str:
     """Shares of the speed of light, the baseline's in parentheses: `71.2 % (23.1 %)`; empty if unknown."""
