@@ -162,9 +162,11 @@ def author_change_text(change: AuthorChange) -> str:
     told = []
     if change.submissions:
         before = ", ".join(f"{each.submissions} by {each.author or '(no author)'}" for each in change.before)
-        told.append(f"{change.submissions} submissions ({change.evaluations} evaluations) are now by {change.author}; before: {before}")
+        verb, given = "is" if change.submissions == 1 else "are", _number(change.evaluations, "evaluation")
+        told.append(f"{_number(change.submissions, 'submission')} ({given}) {verb} now by {change.author}; before: {before}")
     if change.unchanged:
-        told.append(f"{change.unchanged} submissions already were by {change.author}")
+        verb = "was" if change.unchanged == 1 else "were"
+        told.append(f"{_number(change.unchanged, 'submission')} already {verb} by {change.author}")
     return "".join(plain_line(line) + "\n" for line in told)
 
 
@@ -237,6 +239,11 @@ def _comparison_columns(first: str, second: str) -> tuple[Column, ...]:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
+
+
+def _number(count: int, noun: str) -> str:
+    """As in `1 submission`, `2 submissions`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _doubtful(row: LeaderboardRow | HistoryRow) -> str:

@@ -372,12 +372,10 @@ def test_submissions_get_another_author(store: Store, url: str) -> None:
     told = output("--db", url, "author", "set", HOSTILE, "a.py", "b.py")
     assert told.startswith("2 submissions (2 evaluations) are now by [bold red]m[/] \\x1b[2J") and "\x1b" not in told
     assert told.endswith("; before: 1 by (no author), 1 by ada\n")
-    assert output("--db", url, "author", "set", "bob", "a.py").startswith(
-        "1 submissions (1 evaluations) are now by bob; before: 1 by [bold"
-    )
+    assert output("--db", url, "author", "set", "bob", "a.py").startswith("1 submission (1 evaluation) is now by bob; before: 1 by [bold")
     told = json.loads(output("--db", url, "author", "set", "bob", "a.py", "--json"))
     assert told == {"author": "bob", "submissions": 0, "evaluations": 0, "before": [], "unchanged": 1}
-    assert output("--db", url, "author", "set", "bob", "a.py") == "1 submissions already were by bob\n"
+    assert output("--db", url, "author", "set", "bob", "a.py") == "1 submission already was by bob\n"
     assert "no run 'first'; there is none" in refused("--db", url, "author", "set", "bob", "--run", "first")
     for words in (["set", "bob"], ["set", "bob", "a.py", "--run", "1"], ["bob", "a.py"], ["set"]):
         with pytest.raises(SystemExit, match="2"):
