@@ -78,6 +78,11 @@ class OverallBoard:
     rows: tuple[OverallRow, ...]
 
     @property
+    def solved(self) -> int:
+        """Tasks that any author has solved."""
+        return len({(task.problem, task.precision) for row in self.rows for task in row.results if task.speedup is not None})
+
+    @property
     def tasks_text(self) -> str:
         """As in `1 task`."""
         return f"{self.tasks} {'task' if self.tasks == 1 else 'tasks'}"
@@ -95,7 +100,9 @@ class _Record:
 
 
 def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: bool = False) -> tuple[OverallBoard, ...]:
-    """The matching overall boards, best author first. They cover all problems and authors; filters on these are ignored.
+    """The matching overall boards, the one with the most solved tasks first, and in each the best author first.
+
+    They cover all problems and authors; filters on these are ignored.
 
     With `reduced_precision`, that category also solves a task. Raises StoreError if the database can't be read.
     """
@@ -108,12 +115,13 @@ def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: b
             settings[board.case, board.device_name].append(board)
         rejected = _rejected_boards(connection)
         names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
-        return tuple(
+        found = [
             OverallBoard(
                 case_name, device_name, len(tasks), _rows(_records(connection, tasks, rejected, ranking, solving), names, tasks, solving)
             )
-            for (case_name, device_name), tasks in sorted(settings.items(), key=lambda item: (item[0][1], item[0][0] or ""))
-        )
+            for (case_name, device_name), tasks in settings.items()
+        ]
+        return tuple(sorted(found, key=lambda board: (-board.solved, board.device_name, board.case or "")))
 
 
 def _rejected_boards(connection: Connection) -> dict[int, str]:
