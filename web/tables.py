@@ -44,7 +44,7 @@ class Column(Generic[Row]):
     title: str
     """Its heading. If it is a term of the glossary, the heading explains it."""
     value: Callable[[Row], Any] | None
-    """Sort key of a row; None if rows can't be sorted by it. A column without any value is left out."""
+    """Sort key of a row; None if rows can't be sorted by it. A column without any value is left out, unless it is shown always."""
     numeric: bool = False
     best_first: bool = False
     """Whether the first click sorts descending."""
@@ -54,6 +54,8 @@ class Column(Generic[Row]):
     minor: bool = False
     """Whether it is hidden in a narrow window."""
     sortable: bool = True
+    always: bool = False
+    """Whether it is shown even if no row has a value."""
 
     def shown(self, row: Row) -> Any:
         """The cell's content for a row."""
@@ -187,7 +189,7 @@ def _table(
     place: tuple[int, int, int],
     every: tuple[Row, ...],
 ) -> Table[Row]:
-    kept = tuple(column for column in columns if column is chosen or not shown or not column.is_empty(shown))
+    kept = tuple(column for column in columns if column is chosen or column.always or not shown or not column.is_empty(shown))
     headings = tuple(_heading(column, chosen, descending) for column in kept)
     return Table(headings, shown, *place, kept, every)
 

@@ -16,7 +16,7 @@ from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.submission_name import submission_name
-from tests.db.samples import result
+from tests.db.samples import environment, result
 from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen, seen
 from web.matrix import MAX_AUTHORS
@@ -42,7 +42,7 @@ PAGES = {
     "/submission?name=wrong.py": ("incorrect", "wrong_values", "current", "bob"),
     "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
     "/evaluations": ("10 evaluations", "unlucky.py", "wrong.py", "submissions/gelu/ada.py"),
-    "/evaluations?category=wrong_values": ("1 matching evaluations", "wrong.py"),
+    "/evaluations?category=wrong_values": ("1 matching evaluation", "wrong.py"),
     "/search?q=soft": ("Problems", "Submissions", "submissions/softmax/ada.py"),
     "/live": ("10 of 12", "pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
     "/runs": ("Runs", "10 of 12", "NVIDIA H200", "pipeline.py submissions"),
@@ -196,15 +196,27 @@ def test_two_authors_are_compared_by_boards_and_by_causes(client: TestClient, st
     found = seen(client, links[0])
     words = " ".join(found.text.split())
     # Both solved gelu, where bob is faster, and softmax, where ada is. Alone, ada solved softmax on the CPU, of which bob tried a file.
-    assert "Of 3 boards the left author won 2 and the right one 1; 0 are ties." in words
-    assert "the right author is 1.359 times as fast" in words and "a chance of 1 (sign test)" in words
+    assert "ada won 2 boards, bob won 1 board, and 0 boards are ties." in words
+    assert "Where both solved it, bob is 1.359 times as fast as ada" in words and "a chance of 1 (sign test)" in words
     rows = [[" ".join(cell.split()) for cell in row] for row in found.rows]
-    assert ["syntax_error", "", "1"] in rows and ["category", "left, of 3", "right, of 5"] in rows
+    assert ["syntax_error", "", "1"] in rows and ["category", "ada, of 3", "bob, of 5"] in rows
     assert ["gelu", "0.5", "2", "4", "bob"] in [row[:5] for row in rows]
     told = beside(client, "/authors/compare?left=ada&right=bob")
     assert isinstance(told, dict) and told["comparison"]["wins"] == 1 and told["failures"]["bob"]["evaluations"] == 5
     put(store, result(Category.TIMEOUT, submission="dan.py", author="dan", problem="only"))
-    assert "No board that both tried is solved." in seen(client, "/authors/compare?left=ada&right=dan").text
+    assert "There is no board that both tried" in seen(client, "/authors/compare?left=ada&right=dan").text
+    put(store, result(Category.TIMEOUT, submission="eve.py", author="eve", problem="only"))
+    found = seen(client, "/authors/compare?left=eve&right=dan")
+    assert "Both tried 1 board, and neither solved it." in " ".join(found.text.split()) and "1 boardCSV" in found.text
+    put(store, result(submission="eve.py", author="eve", problem="only", source="eve"), "eve")
+    for pair, told in (("left=eve&right=dan", ["2", ""]), ("left=dan&right=eve", ["", "2"])):
+        found = seen(client, f"/authors/compare?{pair}")
+        left, right = pair.replace("left=", "").replace("right=", "").split("&")
+        heads, row = next((one, two) for one, two in zip(found.rows, found.rows[1:], strict=False) if two[0].strip() == "only")
+        assert [head.strip() for head in heads[1:3]] == [f"speedup of {left}", f"speedup of {right}"] and row[1:3] == told, pair
+        words = " ".join(found.text.split())
+        assert "eve won 1 board," in words and "dan won 0 boards," in words and "0 boards are ties" in words, pair
+        assert not {"left", "right"} & set(re.findall(r"[a-z]+", words)), pair
     for query, status, why in (
         ("left=ada&right=none", 404, "No author 'none'"),
         ("left=ada", 400, "right"),
@@ -212,6 +224,25 @@ def test_two_authors_are_compared_by_boards_and_by_causes(client: TestClient, st
     ):
         answer = client.get(f"/authors/compare?{query}")
         assert answer.status_code == status and why in Seen(answer.text).text, query
+
+
+def test_the_first_page_leads_to_a_comparison_of_two_authors_of_a_board(client: TestClient, ids: dict[str, int]) -> None:
+    text = client.get("/?case=full").text
+    form = text[text.index('<form class="pair"') :].partition("</form>")[0]
+    assert 'action="/authors/compare?left=ada&amp;right=bob"' in form
+    assert re.findall(r'<option value="(\w+)"( selected)?>', form) == [
+        *(("bob", ""), ("ada", " selected"), ("cyd", "")),
+        *(("bob", ""), ("ada", ""), ("cyd", "")),
+    ]
+
+
+def test_a_board_on_which_nothing_is_solved_comes_last_and_has_no_plots(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(Category.TIMEOUT, submission="vain.py", author="ada", problem="vain", environment=environment("A device"), case="a"))
+    found = seen(client, "/")
+    places = [found.text.index(title) for title in ("full · NVIDIA H200", "small · CPU", "a · A device")]
+    assert places == sorted(places)
+    plots = [link for link in found.links if link.startswith(("/fast_p.svg", "/speedups.svg"))]
+    assert len(plots) == 8 and not any("A+device" in link for link in plots)
 
 
 def test_medals_have_a_legend(client: TestClient, ids: dict[str, int]) -> None:

@@ -55,8 +55,8 @@ def _columns(found: AuthorComparison) -> tuple[Column[ComparedBoard], ...]:
     winners = {"first": found.first, "second": found.second, "tie": "tie", "neither": None}
     return (
         Column("problem", "problem", lambda row: natural(row.problem), kind="problem", text=lambda row: row.problem),
-        Column("left", "left speedup", lambda row: row.second, numeric=True, best_first=True, kind="number"),
-        Column("right", "right speedup", lambda row: row.first, numeric=True, best_first=True, kind="number"),
+        Column("left", f"speedup of {found.second}", lambda row: row.second, numeric=True, best_first=True, kind="number", always=True),
+        Column("right", f"speedup of {found.first}", lambda row: row.first, numeric=True, best_first=True, kind="number", always=True),
         Column("ratio", "ratio", lambda row: row.ratio, numeric=True, best_first=True, kind="number"),
         Column("winner", "winner", lambda row: winners[row.outcome]),
         Column("case", "case", lambda row: row.case),
