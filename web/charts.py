@@ -204,9 +204,9 @@ def over_time(intervals: Intervals) -> Figure:
 
 def samples(timing: TimingEvidence) -> Figure:
     """Every timed call of each side over its time, or over its number in older records. Crosses are far off."""
-    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
-    axes: Any = figure.add_subplot()
     found = sides(timing)
+    figure = Figure(figsize=(7.5, 3.2 + 0.2 * len(found)), layout="constrained")
+    axes: Any = figure.add_subplot()
     for (name, side), colour in zip(found, _COLOURS, strict=False):
         draw_side(axes, _label(name), side, colour, timing)
     in_time = any(side.at_s for _, side in found)
@@ -215,7 +215,8 @@ def samples(timing: TimingEvidence) -> Figure:
     axes.set_yscale("log")
     values = [sample for _, side in found for sample in side.samples_ms]
     _plain_ticks(axes.yaxis, max(values) / min(values))
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
+    # At the left, since a narrow window shows only that part of a plot.
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderaxespad=0.2)
     return figure
 
 

@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from db.store import Store
 from evaluator.results.category import Category
-from tests.db.samples import environment, failed, full_evidence, result, sha256, solved, stored_run
+from evaluator.results.evidence import ConditionsEvidence, Evidence
+from tests.db.samples import environment, failed, full_evidence, result, sha256, solved, stored_run, timing
 from tests.web import made_up
 from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.serving import served
@@ -171,6 +172,14 @@ def test_rows_can_be_told_apart_and_their_heads_stay_in_sight(busy: Windows, wid
             )
             assert boxes and all(left >= 0 and right <= width and wide > 20 for left, right, wide in boxes), (path, kind)
         assert table.locator(".name").evaluate_all(BROKEN) == [], path
+        if width == min(WIDTHS):
+            boxes = table.locator("thead th").evaluate_all(
+                "all => all.map((each) => each.getBoundingClientRect()).filter((box) => box.width).map((box) => [box.left, box.right])"
+            )
+            assert all(left >= 0 and right <= width for left, right in boxes), (path, "no order is cut off")
+            # Where no order can be chosen there is no line of orders.
+            assert len(boxes) == table.locator("thead th[aria-sort]").count() and bool(boxes) is ("sort" in table.inner_html()), path
+            continue
         table.locator("tbody tr").last.scroll_into_view_if_needed()
         head = table.locator("thead th").first.bounding_box()
         assert page.evaluate("scrollY") > 300 and head is not None and 0 <= head["y"] < 20, path
@@ -321,10 +330,15 @@ def test_a_run_is_seen_at_work(browser: Browser, store: Store, url: str) -> None
             expect(page.locator("#runs tbody tr")).to_contain_text("pipeline.py")
             assert page.locator("#runs tbody td").nth(4).inner_text() == "", "it is under way"
             expect(page.locator("#runs progress")).to_have_attribute("max", "2")
-            put(working, solved("right.py", 2.0))
+            expect(page.locator("#marks")).not_to_be_visible()
+            shared = Evidence(timing=timing(2.0), conditions=ConditionsEvidence(shared=True))
+            put(working, solved("right.py", 2.0, evidence=shared))
             put(working, result(Category.WRONG_VALUES, submission="wrong.py"))
             expect(page.locator("#arrivals tbody tr")).to_have_count(2)
         expect(page.locator("#arrivals")).to_contain_text("right.py")
+        mark = page.get_by_role("link", name="doubtful: others' processes were on the device")
+        expect(mark).to_have_text("*")
+        expect(page.locator("#marks")).to_be_visible()
         expect(page.locator("#arrivals")).to_contain_text("incorrect/wrong_values")
         expect(page.locator("#runs tbody td").nth(4)).not_to_be_empty()
         expect(page.locator("#runs tbody td").nth(1)).to_have_text("2 of 2")
