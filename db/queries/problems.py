@@ -35,6 +35,8 @@ class ProblemSummary:
     best_author: str | None
     best_device: str | None
     best_evaluation_id: int | None
+    best_result_id: int | None
+    """The evaluation whose figures the best has (`db.queries.leaderboard.LeaderboardRow.result_id`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def _summary(
         best_author=authors[best.author_id] if best else None,
         best_device=boards[best.board_id].device_name if best else None,
         best_evaluation_id=best.evaluation_id if best else None,
+        best_result_id=best.result_id if best else None,
     )
 
 

@@ -16,7 +16,7 @@ from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.submission_name import submission_name
-from tests.db.samples import environment, result
+from tests.db.samples import environment, full_evidence, result
 from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen, seen
 from web.matrix import MAX_AUTHORS
@@ -494,7 +494,7 @@ def test_the_search_groups_what_it_finds(client: TestClient, ids: dict[str, int]
     assert client.get("/search?q=" + "x" * 5000).status_code == 400
 
 
-def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, ids: dict[str, int]) -> None:
+def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     number, reason = ids["timed"], "others&#39; processes were on the device"
     link = f'href="/evaluation/{number}" title="doubtful: {reason}'
     pages = ("/leaderboard", "/problem?name=softmax", "/author?name=cyd", "/submission?name=timed.py", "/evaluations", "/run/1", "/live")
@@ -503,9 +503,20 @@ def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, i
         assert text.count('class="mark"') == text.count(link) > 0, path
         assert "*: <a" in text and ">doubtful times</a>; the evaluation says what disturbed them" in text, path
         assert "doubtful times" not in client.get("/leaderboard?author=ada").text
+    assert f'1.25×</b><a class="mark" {link}' in client.get("/author?name=cyd").text
+    assert 'class="mark"' not in client.get("/problems").text
     text = client.get("/").text
     assert text.count(f'1.25<span class="mark" title="doubtful: {reason}') == text.count('class="mark"') == 1
     assert "*: <a" in text and 'class="mark"' not in client.get("/?case=small").text
+    put(store, result(submission="copy.py", author="dan", problem="only", speedup=3.0, source="both"), "both")
+    number = put(
+        store, result(submission="off.py", author="eve", problem="only", speedup=5.0, source="both", evidence=full_evidence()), "both"
+    )
+    for path, told in (("/problems", "5.000</b></a>"), ("/problem?name=only", "5×</b>")):
+        text = client.get(path).text
+        assert f'{told}<a class="mark" href="/evaluation/{number}" title="doubtful: {reason}' in text and ">doubtful times</a>" in text, (
+            path
+        )
 
 
 def test_the_data_of_places_tells_what_disturbed_their_times(client: TestClient, ids: dict[str, int]) -> None:

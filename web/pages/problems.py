@@ -1,6 +1,6 @@
 """The list of problems, and the page of one: its text, cases, minimum time, ranking, and best speedups over time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated
 
@@ -43,6 +43,7 @@ class ListedProblem:
     best_author: str | None = None
     best_device: str | None = None
     best_evaluation_id: int | None = None
+    best_result_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class ProblemsPage(PageContent):
     """All problems."""
 
     table: Table[ListedProblem]
+    disturbed: Mapping[int, str]
+    """What disturbed the best times of the shown problems, by `best_result_id`; empty if nothing did."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class ProblemPage(PageContent):
     """One problem."""
 
     listed: ListedProblem
+    disturbed: Mapping[int, str]
+    """What disturbed its best times, by `best_result_id`; empty if nothing did."""
     version: Version
     """The version that counts."""
     older: tuple[Version, ...]
@@ -107,7 +112,7 @@ COLUMNS: tuple[Column[ListedProblem], ...] = (
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
     found = listed(site)
     shown = table(COLUMNS, found, sort, order, number, site.page_rows)
-    return ProblemsPage(found, shown, sheet=shown.every)
+    return ProblemsPage(found, shown, _disturbed(site, shown.rows), sheet=shown.every)
 
 
 def listed(site: Site) -> tuple[ListedProblem, ...]:
@@ -137,6 +142,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
         },
         sheet=(row for rows in ranked for row in site.disturbances.told(rows)),
         listed=summary,
+        disturbed=_disturbed(site, [summary]),
         version=counting,
         older=tuple(version for version in older if version is not None),
         boards=boards,
@@ -145,6 +151,10 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
         has_reduced=any(item.category is Category.REDUCED_PRECISION for item in counts.counts),
         source=tuple(map(Markup, site.highlighter.lines(plain_block(counting.source).rstrip("\n")))) if counting.source else (),
     )
+
+
+def _disturbed(site: Site, rows: Iterable[ListedProblem]) -> Mapping[int, str]:
+    return site.disturbances.of(row.best_result_id for row in rows if row.best_result_id is not None)
 
 
 def _listed(summary: ProblemSummary) -> ListedProblem:
