@@ -9,6 +9,7 @@ from pathlib import Path
 
 from command.exits import UsageError
 from evaluator.machine.cache_folder import default_root
+from evaluator.machine.held_folder import held_folder
 
 TRIED_BYTES = 16 << 20
 """A build writes about as much."""
@@ -32,9 +33,9 @@ def usable_folders() -> Iterator[None]:
         return
     log.warning("the build cache %s: builds run without it; set ASSAY_CACHE to a folder that can be written", fault)
     given = os.environ.get("ASSAY_CACHE")
-    with tempfile.TemporaryDirectory(prefix="assay-cache-", ignore_cleanup_errors=True) as empty:
-        Path(empty).chmod(0o755)  # compilers may run as another user
-        os.environ["ASSAY_CACHE"] = empty
+    with held_folder("cache") as empty:
+        empty.chmod(0o755)  # compilers may run as another user
+        os.environ["ASSAY_CACHE"] = str(empty)
         try:
             yield
         finally:

@@ -16,23 +16,22 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess, set_sp
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from evaluator.machine.held_folder import PREFIX, SHORT_PLACE, make_held
+
 PR_SET_PDEATHSIG = 1
 LONGEST_SOCKET_BYTES = 107
 """Bytes of the path of a Unix socket on Linux."""
 
 
 class _Server(forkserver.ForkServer):
-    """Starts with any temporary folder. The path of multiprocessing's own socket there may be too long."""
+    """Starts with any temporary folder: the path of multiprocessing's own socket there may be too long. After a kill, nothing would remove
+    multiprocessing's own folder."""
 
     def ensure_running(self) -> None:
         """Start the server, unless it runs."""
         ours: dict[str, Any] = process.current_process()._config  # type: ignore[attr-defined]
         before: str | None = ours.get("tempdir")
-        socket = f"{before or tempfile.gettempdir() + '/pymp-01234567'}/listener-01234567"
-        if len(os.fsencode(socket)) <= LONGEST_SOCKET_BYTES:
-            super().ensure_running()
-            return
-        ours["tempdir"] = _short_folder(os.getpid())
+        ours["tempdir"] = _own_folder(os.getpid())
         try:
             super().ensure_running()
         finally:
@@ -40,11 +39,12 @@ class _Server(forkserver.ForkServer):
 
 
 @functools.cache
-def _short_folder(_process: int) -> str:
-    """A temporary folder of this process alone, with a short path."""
-    folder = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+def _own_folder(_process: int) -> str:
+    """A temporary folder of this process alone, for the server's socket."""
+    socket = f"{tempfile.gettempdir()}/{PREFIX}server-01234567/listener-01234567"
+    folder, _ = make_held("server", SHORT_PLACE if len(os.fsencode(socket)) > LONGEST_SOCKET_BYTES else None)
     util.Finalize(None, shutil.rmtree, (folder, True), exitpriority=-100)
-    return folder
+    return str(folder)
 
 
 SERVER = _Server()

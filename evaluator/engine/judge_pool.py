@@ -11,6 +11,7 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import EarlyStart, launch_zygote
 from evaluator.job import Job, result_of
 from evaluator.log import waiting
+from evaluator.machine.held_folder import remove_left
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
@@ -71,6 +72,7 @@ class JudgePool:
             self.judges, self.idle = [], []
             if self.zygote is not None:
                 self.zygote.close()
+        remove_left()
 
     def require_open(self) -> None:
         """Raises JudgeLostError if the pool is closed."""
@@ -148,3 +150,4 @@ class JudgePool:
                 return
             self.judges.remove(judge)
         judge.close()
+        remove_left()

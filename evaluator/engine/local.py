@@ -23,6 +23,7 @@ from evaluator.engine.warm_parents import EarlyStart, start_judges_parent
 from evaluator.job import Job
 from evaluator.judge.device.judging_processes import announce
 from evaluator.machine.devices import Device
+from evaluator.machine.held_folder import remove_left
 from evaluator.results.result import Result
 
 
@@ -71,6 +72,7 @@ class LocalEngine:
         """
         with contextlib.suppress(OSError):  # without it, only a GPU's neighbours can't be told from strangers
             announce()
+        remove_left()  # of a run that was killed with its judges
         start_judges_parent()
         self.pool.live_zygote()
 

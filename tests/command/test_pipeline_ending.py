@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,11 +18,15 @@ from db.queries.runs import runs
 from db.store import Store
 from evaluator.sandbox.resources.process_tree import descendants
 from tests.command.test_junit import outcomes, read
-from tests.command_line import PROJECT, RUN_S, Bench, submission
+from tests.command_line import PROJECT, RUN_S, Bench, open_to_compilers, submission
 
 pytestmark = pytest.mark.slow(150)
 
 SUBMISSIONS = 6
+BUILT = """\
+from torch.utils.cpp_extension import load_inline
+extension = load_inline(name="twice", cpp_sources="at::Tensor twice(at::Tensor x) { return 2 * x; }", functions="twice")
+"""
 SHARED = 3
 """Submissions that two runs judge at once."""
 GONE_WITHIN_S = 120.0
@@ -144,6 +148,53 @@ def test_an_interrupted_run_counts_what_it_skipped_once(bench: Bench) -> None:
         process.communicate(timeout=RUN_S)
     with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
         assert [run.skipped for run in runs(store, 2)] == [2, 0]
+
+
+@contextmanager
+def building(bench: Bench) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
+    """A run whose compilers are at work, and its temporary folder."""
+    bench.write("double/built.py", submission(header=BUILT))
+    folder = bench.root / "temporary"
+    folder.mkdir()
+    open_to_compilers(folder)
+    with bench.start("double/built.py", TMPDIR=str(folder), ASSAY_CACHE=str(bench.root / "cache")) as process:
+        try:
+            deadline = time.monotonic() + RUN_S
+            while len(build_folders(folder)) < 2:  # the build's, and its graph's
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.02)
+            yield process, folder
+        finally:
+            process.kill()
+
+
+def build_folders(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if "build" in path.name]
+
+
+def folders(folder: Path) -> list[str]:
+    """All folders in a temporary folder, except PyTorch's cache, which is meant to stay."""
+    return [path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("torchinductor")]
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("number, send", [(signal.SIGINT, os.killpg), (signal.SIGINT, os.kill), (signal.SIGTERM, os.kill)])
+def test_a_build_that_is_interrupted_leaves_no_folder(bench: Bench, number: int, send: Callable[[int, int], None]) -> None:
+    with building(bench) as (process, folder):
+        send(process.pid, number)
+        process.communicate(timeout=RUN_S)
+    assert not folders(folder)
+
+
+@pytest.mark.build
+def test_the_next_run_removes_the_folders_of_one_that_was_killed(bench: Bench) -> None:
+    with building(bench) as (process, folder):
+        started = below(process)
+        process.kill()
+    assert_all_end(started)
+    assert build_folders(folder)
+    assert bench.run_apart("double/s00.py", TMPDIR=str(folder)).code == 0
+    assert not folders(folder)
 
 
 def test_two_runs_at_once_share_a_database(bench: Bench) -> None:

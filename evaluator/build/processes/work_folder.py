@@ -1,45 +1,26 @@
 """Folders for confined compilers to work in, and the files that they leave there."""
 
-import logging
 import os
-import shutil
 import stat
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-MAX_OBJECT_BYTES = 512 << 20
+from evaluator.machine.held_folder import held_folder
 
-log = logging.getLogger(__name__)
+MAX_OBJECT_BYTES = 512 << 20
 
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
     """A fresh folder that a confined compiler, possibly of another user, can write in, and that others can't find. Its writers can't move
     it."""
-    parent = Path(tempfile.mkdtemp(prefix="assay-build-"))
-    try:
+    with held_folder("build") as parent:
         parent.chmod(0o711)
         folder = parent / os.urandom(8).hex()
         folder.mkdir()
         folder.chmod(0o777)
         yield folder
-    finally:
-        _remove(parent)
-
-
-def _remove(parent: Path) -> None:
-    """Remove it with all files that compilers left there, which the request's flags can control."""
-    with suppress(RecursionError):
-        shutil.rmtree(parent, ignore_errors=True)
-    if parent.exists():
-        # Nested folders, too deep for Python, or closed to their owner.
-        for command in ("chmod", "-R", "u+rwX"), ("rm", "-rf"):
-            subprocess.run([*command, "--", str(parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    if parent.exists():
-        log.warning("%s could not be removed", parent)
 
 
 def fault_of(path: Path) -> str | None:
