@@ -12,6 +12,7 @@ from evaluator.build.commands import Plan, plan
 from evaluator.build.diagnostics.failure_category import categorise, first_fault
 from evaluator.build.diagnostics.headers import header_finder
 from evaluator.build.diagnostics.messages import parse
+from evaluator.build.diagnostics.short_paths import ShortPaths
 from evaluator.build.execution import Execution, Ran
 from evaluator.build.fast.compile import FastWay
 from evaluator.build.fast.shared_headers import SharedHeaders
@@ -87,6 +88,7 @@ class Builder:
             shared = () if stock_only else self._shared_folders()
             self._runner = ConfinedRunner(zygote, (*toolchain.readonly_paths, *shared), cores)
         self._shared_headers = SharedHeaders(cache, toolchain, work_folder)
+        self._short_paths = ShortPaths(toolchain.short_names, cache.headers)
         self._fast = None if stock_only else FastWay(self._shared_headers, self._run_in)
 
     def build(self, request: BuildRequest) -> BuildOutcome:
@@ -115,7 +117,7 @@ class Builder:
             log.exception("build %s of %s failed on the builder's own account", key, request.name)
             cached, descriptor = False, None
             entry = Entry(self._evidence(request, key, Category.INFRASTRUCTURE_ERROR, str(error)), None)
-        evidence = _renamed(entry.evidence, common.name, request.name)
+        evidence = self._short_paths.evidence(_renamed(entry.evidence, common.name, request.name))
         duration_s = round(max(time.monotonic() - started - waited_s, 0.0), 3)
         return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor, waited_s)
 

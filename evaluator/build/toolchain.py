@@ -143,6 +143,13 @@ class Toolchain:
         return tuple(facts)
 
     @property
+    def short_names(self) -> tuple[tuple[Path, str], ...]:
+        """Folders of what is installed, each with a name that is the same on other machines."""
+        cuda = {self.cuda_home: "cuda", self.cuda_home.resolve(): "cuda"} if self.cuda_home else {}
+        cudnn = dict.fromkeys(_cudnn_home(), "cudnn")
+        return (*({self.torch.root: "torch"} | cuda | cudnn).items(), (self.python_include, "python/include"))
+
+    @property
     def readonly_paths(self) -> tuple[str, ...]:
         """Paths that a confined compiler, and ninja, need besides /usr, which every sandbox shows."""
         paths = {self.torch.root, self.python_include, ninja_program(), *_cudnn_home(), *self.headers}

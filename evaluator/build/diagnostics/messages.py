@@ -11,6 +11,8 @@ MAX_INFOS = 40
 MAX_MESSAGE_CHARS = 1000
 MAX_FILE_CHARS = 512
 """Longer names are no files: a source can give its lines any file name. Nor does a file have a billion lines."""
+INSTALLED = ("/", "torch/", "cuda/", "cudnn/", "python/", "c++/")
+"""Begins of paths of headers that are not the submission's, in output as it is stored (`short_paths`)."""
 NOT_ITS_OWN = "not a file of the submission"
 CONTEXT_LINES = 40
 """Number of lines around a message that are searched for its cause."""
@@ -207,7 +209,8 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     first = next(iter(errors(diagnostics)), None)
     if first is None:
         return ""
-    file, line = (first.asked_file, first.asked_line) if first.file.startswith("/") and first.asked_file else (first.file, first.line)
+    is_installed = first.file.startswith(INSTALLED)
+    file, line = (first.asked_file, first.asked_line) if is_installed and first.asked_file else (first.file, first.line)
     place = f"{file}:{line}" if line is not None else file
     if first.foreign:
         return f"{place}, {NOT_ITS_OWN}: {first.message}"
