@@ -26,10 +26,11 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"assay {EVALUATOR_VERSION}\n")
         return 0
     if name not in COMMANDS:
+        from evaluator.results.advice import assay_command
         from evaluator.results.display.text import plain_line
         from evaluator.results.nearest import unknown
 
-        sys.stderr.write(plain_line(f"assay: {unknown('command', name, COMMANDS)}; assay --help lists all") + "\n")
+        sys.stderr.write(plain_line(f"assay: {unknown('command', name, COMMANDS)}; `{assay_command()} --help` lists all") + "\n")
         return EXIT_USAGE
     if not {"-h", "--help"}.intersection(rest) and (wrong := _wrong_in_file()):
         sys.stderr.write(f"assay {name}: {wrong}\n")

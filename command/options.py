@@ -25,10 +25,12 @@ class _Parser(argparse.ArgumentParser):
     """Reports an error in one line, with the nearest option."""
 
     def error(self, message: str) -> NoReturn:
+        from evaluator.results.advice import runnable
+
         mistyped = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         if mistyped:
             message = unknown("option", mistyped[1], (name for action in self._actions for name in action.option_strings))
-        self.exit(exits.USAGE, f"{self.prog}: {message}; `{self.prog} --help` lists all\n")
+        self.exit(exits.USAGE, runnable(f"{self.prog}: {message}; `{self.prog} --help` lists all\n"))
 
 
 class _Explain(argparse.Action):

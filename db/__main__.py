@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, write_s
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from db.error import StoreError
     from db.store import Store
+    from evaluator.results.advice import runnable
     from evaluator.results.display.text import plain_line
 
     for stream in (sys.stdout, sys.stderr):
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, write_s
             answer: Callable[[Store, argparse.Namespace], int] = options.answer
             return answer(store, options)
     except StoreError as error:
-        sys.stderr.write(plain_line(str(error)) + "\n")
+        sys.stderr.write(plain_line(runnable(str(error))) + "\n")
         return EXIT_USAGE
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; stored results are kept\n")

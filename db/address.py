@@ -73,7 +73,7 @@ def _check_file(path: Path, read_only: bool) -> None:
         raise StoreError(f"{path} is a folder. Name a file in it with --db.")
     if read_only:
         if not path.exists():
-            raise StoreError(f"There is no database {path}. Evaluate something first (assay judge PATH), or name another file with --db.")
+            raise StoreError(f"There is no database {path}. Evaluate something first (`assay judge PATH`), or name another file with --db.")
         return
     # SQLite keeps its log and lock beside the file, so the folder must be writable too.
     for needed in (folder, path) if path.exists() else (folder,):

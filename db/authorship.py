@@ -64,7 +64,7 @@ def set_author(store: Store, author: str, run: str | None, paths: Sequence[str])
     with store.change() as connection:
         chosen = _of_paths(store, connection, paths) if number is None else _of_run(connection, number)
         if not chosen:
-            raise StoreError(f"Run {number} has no submissions. `assay runs` lists all runs.")
+            raise StoreError(f"Run {number} has no submissions. The page /runs of `assay serve` lists all runs.")
         (author_id,) = Dimensions().authors(connection, [author])
         others = [item for item in chosen if item.author_id != author_id]
         evaluations = _move(connection, others, author, author_id)

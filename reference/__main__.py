@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -94,14 +95,13 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
 def _new(options: argparse.Namespace) -> int:
     from evaluator.problem.catalogue import SHIPPED
+    from evaluator.results.advice import assay_command
     from reference._creation import create
 
     path = create(options.name, options.reference or SHIPPED)
     where = f" --reference {shlex.quote(str(options.reference))}" if options.reference else ""
-    steps = {
-        "check": f"{options.program} check {options.name}{where}",
-        "judge": f"{options.judging}{where} --problem {options.name} my_kernel.py",
-    }
+    check, judge = (re.sub("^assay ", lambda _: f"{assay_command()} ", each) for each in (options.program, options.judging))
+    steps = {"check": f"{check} check {options.name}{where}", "judge": f"{judge}{where} --problem {options.name} my_kernel.py"}
     if options.json:
         return _say(json.dumps({"problem": options.name, "file": str(path), **steps}, indent=2))
     return _say(f"{path}\n\nEdit it, then\n\n    {steps['check']}\n    {steps['judge']}")

@@ -17,7 +17,7 @@ from db.queries.history import HistoryRow
 from db.queries.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from evaluator.results.advice import advice
+from evaluator.results.advice import advice, runnable
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.display.figures import MARK, MARK_TEXT, best_text, light_text, rank_text, solved_text
 from evaluator.results.display.screen import rendered
@@ -74,7 +74,7 @@ _FOREIGN = (
 def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     """One table per board; a single message if nothing is ranked."""
     if not rows:
-        return "Nothing is ranked: no matching evaluation is correct/ok. `assay failures` says why.\n"
+        return runnable("Nothing is ranked: no matching evaluation is correct/ok. `assay failures` says why.\n")
     boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
     return rendered(*(_board(board, list(members)) for board, members in boards), *_doubts(rows))
 

@@ -32,6 +32,11 @@ def hints(counts: Mapping[Category, int]) -> dict[Category, Text]:
     return {each: Text.assemble((f"{each}", "bold"), f" ({counts[each]}): {CATEGORIES[each].hint}") for each in found}
 
 
+def runnable(text: str) -> str:
+    """A text with hints such as `assay list` in backquotes, whose commands a shell then finds."""
+    return text.replace("`assay ", f"`{assay_command()} ")
+
+
 def assay_command() -> str:
     """How to call `assay` from the working folder: by its path beside this Python if a shell would not find its name."""
     path = Path(sys.executable).parent / "assay"

@@ -95,8 +95,10 @@ def test_errors_name_the_command_and_hints_work(installed: Installed) -> None:
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1) and missing.stderr.startswith("assay judge: "), missing.stderr
     made = installed.run("problems", "new", "mine", "--reference", "problems", "--json")
     steps = json.loads(made.stdout)
-    assert steps["check"].startswith("assay problems check mine") and steps["judge"].startswith("assay judge "), made.stderr
-    assert installed.run(*steps["check"].split()[1:]).returncode in (0, 1)
+    begins = [steps[each].partition(" ") for each in ("check", "judge")]
+    assert begins[0][2].startswith("problems check mine") and begins[1][2].startswith("judge "), made.stderr
+    assert {each[0].rpartition("/")[2] for each in begins} == {"assay"}
+    assert installed.run(*begins[0][2].split()).returncode in (0, 1)
     mistyped = installed.run("lst")
     assert mistyped.returncode == 2 and "no command 'lst'; nearest: list" in mistyped.stderr
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.results.advice import advice, assay_command
+from evaluator.results.advice import advice, assay_command, runnable
 from evaluator.results.category import Category
 
 
@@ -26,6 +26,7 @@ def test_advice_names_a_command_that_the_shell_finds(installed: Path, tmp_path: 
     assert assay_command() == ".venv/bin/assay"
     lines = [str(line) for line in advice({Category.WRONG_VALUES: 1}, "--run 3")]
     assert "    .venv/bin/assay list --category wrong_values --run 3" in lines
+    assert runnable("None. `assay list` lists ids; the assay says so.") == "None. `.venv/bin/assay list` lists ids; the assay says so."
     monkeypatch.setenv("PATH", str(installed))
     assert assay_command() == "assay"
 

@@ -29,8 +29,8 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
         Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
         no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
         RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
-        python pipeline.py wrong.py --rerun --problem softmax --case full --author bob;
-        --author bob --db sqlite:///results.db --device cuda --every-block;
+        assay judge wrong.py --rerun --problem softmax --case full --author bob;
+        --author bob --db sqlite:///results.db --device cuda;
         pipeline.py submissions --db sqlite:///results.db"""
     for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
@@ -104,12 +104,20 @@ def test_the_command_on_the_page_judges_it_again(tmp_path: Path) -> None:
         stored = store.get(1)
     assert stored is not None and stored.command is not None
     words = shlex.split(rerun_command(stored.result, stored.command.words))
-    assert words[:2] == ["python", "pipeline.py"]
+    assert words[:2] == ["assay", "judge"]
     done = subprocess.run([sys.executable, PROJECT / "pipeline.py", *words[2:]], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 evaluated: 1 rejected" in done.stdout, done.stderr
     with Store.open(f"sqlite:///{bench.database}") as store:
         again = store.get(2)
     assert again is not None and (again.result.category, again.result.problem) == (Category.MISSING_MODEL_NEW, "double")
+
+
+def test_the_command_on_the_page_has_the_run_s_own_options() -> None:
+    """A response whose last block was judged needs no option, as its file alone has the verdict."""
+    of_block = result(submission="answer.md", block=1)
+    for run, added in ((("assay", "judge", "answer.md"), False), (("assay", "judge", "--every-block", "answer.md"), True), ((), True)):
+        assert ("--every-block" in rerun_command(of_block, run).split()) == added, run
+    assert rerun_command(of_block, (), ".venv/bin/assay").startswith(".venv/bin/assay judge answer.md --rerun")
 
 
 def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient, ids: dict[str, int]) -> None:
