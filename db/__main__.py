@@ -127,10 +127,17 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _compare(store: "Store", options: argparse.Namespace) -> int:
+    from db.error import StoreError
     from db.output import report
     from db.queries.compare import compare
 
-    comparison = compare(store, options.first, options.second, filters_of(store, options))
+    try:
+        comparison = compare(store, options.first, options.second, filters_of(store, options))
+    except StoreError as error:
+        if not (options.first.isdecimal() and options.second.isdecimal()):
+            raise
+        page = f"/compare?left={options.first}&right={options.second}"
+        raise StoreError(f"{error}. The page {page} of `assay serve` compares two evaluations.") from error
     return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
 
 

@@ -22,7 +22,9 @@ from evaluator.results.evidence import (
     TimingEvidence,
 )
 from evaluator.results.protocol_names import DESCRIPTIONS
+from evaluator.results.result import Result
 
+_OF_CUDA = ("nvcc", "setting matmul_tf32", "setting cudnn_tf32", "setting cudnn_benchmark", "setting arch")
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 
@@ -248,3 +250,13 @@ def _range(values: Sequence[float | None]) -> str:
         return ""
     low, high = f"{min(known):.4g}", f"{max(known):.4g}"
     return low if low == high else f"{low}–{high}"
+
+
+def environment_facts(result: Result) -> dict[str, object]:
+    """Versions and settings, without those of CUDA if the CPU did all."""
+    if result.environment is None:
+        return {}
+    facts = {name: value for name, value in result.environment if name != "settings"}
+    facts |= {f"setting {name}": value for name, value in result.environment.settings.items()}
+    uses_cuda = result.device != "cpu" or any(build.uses_cuda for build in result.evidence.builds)
+    return {name: value for name, value in facts.items() if uses_cuda or name not in _OF_CUDA}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from db.output.facts import ablation_text, floor_text, light_facts, own_work_text, parameters_facts
+from db.output.facts import ablation_text, environment_facts, floor_text, light_facts, own_work_text, parameters_facts
 from db.output.layout import Item, facts_table, heading, table_of
 from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section, profile_section
@@ -16,7 +16,7 @@ from db.store import StoredEvaluation
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.text import block
 from evaluator.results.evidence import Evidence
-from evaluator.results.result import Environment, Result
+from evaluator.results.result import Result
 
 MAX_ORIGINS = 20
 """Maximum requests of training runs that are shown; the JSON has all."""
@@ -39,7 +39,7 @@ def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
     result = stored.result
     items = [*_verdict(stored), *_evidence(result.evidence), *_stages(result)]
     if result.environment is not None:
-        items += [heading("Environment"), facts_table(_environment_facts(result.environment))]
+        items += [heading("Environment"), facts_table(environment_facts(result))]
     if with_source:
         items += [heading("Source" if stored.source_exact else "Source (cut, or not UTF-8)"), block(stored.source, indent="")]
     return rendered(*items)
@@ -151,11 +151,6 @@ def _evidence(evidence: Evidence) -> Iterator[Item]:
         if text:
             yield heading(title)
             yield block(text)
-
-
-def _environment_facts(environment: Environment) -> dict[str, object]:
-    facts: dict[str, object] = {name: value for name, value in environment if name != "settings"}
-    return facts | {f"setting {name}": value for name, value in environment.settings.items()}
 
 
 def _stages(result: Result) -> Iterator[Item]:

@@ -7,6 +7,10 @@ from db.output.facts import inputs_word, shape_words
 from db.output.layout import Item, facts_table, heading, table_of
 from evaluator.results.display.text import block
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
+from evaluator.results.evidence.rounds import EVERYTHING
+
+_OF_EACH = ("each ", "all ", "every ")
+"""Begins of a likeness that explains each wrong element, so that a map of them adds nothing."""
 
 
 def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
@@ -55,7 +59,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
 def _wrong_output(output: ErrorFigures) -> Iterator[Item]:
     shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
     yield facts_table({"where": output.pattern or None, "like": output.likeness or None, "first and worst": "; ".join(shown) or None})
-    if output.error_map is not None:
+    if output.error_map is not None and output.pattern != EVERYTHING and not output.likeness.startswith(_OF_EACH):
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
         yield f"  largest error of each {cell_size} patch, in half decades above the tolerance:"
         runs = ((row, sum(1 for _ in same)) for row, same in groupby(output.error_map.rows))

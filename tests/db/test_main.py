@@ -19,6 +19,7 @@ from db.__main__ import main
 from db.schema.models import EvaluationRow
 from db.storage.origin import Origin
 from db.store import Entry, Store
+from evaluator.results.advice import assay_command
 from evaluator.results.category import Category
 from evaluator.results.evidence import ConditionsEvidence, Evidence
 from evaluator.results.result import Result, now
@@ -193,7 +194,7 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         {saved.source_sha256}; {saved.problem_sha256}; 1.25; 1.125; 1.375; cuda_event;
         987654321; far off; 1024; inf; 1e-05; 0.25; 1e-07; [1, 2]: 0.1 instead of 0.3;
         softmax_ext; cuda_compile_error; {"k" * 64}; 11.25 s; cuda.cu:7:3; identifier undefined; more of it;
-        a tail of 3; all of them are 0; ..1#;
+        a tail of 3; all of them are 0;
         host time to launch a call, not included; 0.0625 ms (submission); subtracted from each call; 3.5 µs, the time of its events;
         added for time missing from the claims; 0.375 ms; baseline without the submission, which counts; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
@@ -333,6 +334,9 @@ def test_overall_compare_and_history(store: Store, url: str) -> None:
     assert "1 won, 0 lost, 0 tied; ratio 2, 95 % interval 2 to 2; sign test p = 1" in text
     assert json.loads(output("--db", url, "compare", "bob", "ada", "--json"))["ratio"] == 0.5
     assert "no author 'dan'" in refused("--db", url, "compare", "ada", "dan")
+    assert "/compare?left=14&right=15 of `assay serve` compares two evaluations" in refused("--db", url, "compare", "14", "15").replace(
+        assay_command(), "assay"
+    )
     store.save(result(Category.TIMEOUT, submission="b.py", author="bob"), SOURCE)
     text = output("--db", url, "history", "b.py")
     assert re.search(r"3 .* correct/ok .* 2\.000", text) and re.search(r"4 .* run_failed/timeout .* current", text)

@@ -9,6 +9,9 @@ from evaluator.results.category import Category
 from evaluator.results.display.figures import percent
 from evaluator.results.evidence.record import Record
 
+EVERYTHING = "everything"
+"""The pattern of an output that is wrong nearly everywhere."""
+
 
 class ErrorMap(Record):
     """A map of an output's errors: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.describe)."""

@@ -5,6 +5,7 @@ import math
 import torch
 
 from evaluator.judge import limits
+from evaluator.results.evidence.rounds import EVERYTHING
 
 EVERYTHING_SHARE = 0.98
 """Share of an output, or of its lines, that counts as all of it: a few elements of a wrong output are right by chance."""
@@ -87,7 +88,7 @@ class ErrorPattern:
         if self._first is None:
             return ""
         if self._count >= EVERYTHING_SHARE * self._elements:
-            return "everything"
+            return EVERYTHING
         if self._count == self._last - self._first + 1 and self._count > 1:
             return f"a tail of {self._count}" if self._last == self._elements - 1 else f"one stretch of {self._count}"
         if self._count > 1 and (lines := self._lines()):
