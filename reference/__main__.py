@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +119,8 @@ def _meant(names: Sequence[str], folders: Sequence[Path]) -> dict[str, Path]:
     for name, found in zip(names, meant, strict=True):
         if found is None:
             near = catalogue.nearest(name) or tuple(known)
-            raise UsageError(f"there is no problem {name!r}; known: {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+            more = "" if folders else "; --reference DIR adds those of a folder"
+            raise UsageError(f"there is no problem {name!r}; known: {', '.join(near[:20])}{' …' if len(near) > 20 else ''}{more}")
     return {name: known[name] for name in [name for name in meant if name] or known}
 
 
@@ -222,6 +224,7 @@ def _checked(problem: "Problem", case: str, device: "Device") -> "Checked | Brok
     from evaluator.judge.problem_check.check import check_case
     from evaluator.judge.problem_check.check_lookup import keep
     from evaluator.problem.execute import OptionError, ProblemError
+    from reference._creation import TEMPLATE
     from reference._report import Broken, Checked
 
     start = time.monotonic()
@@ -235,6 +238,8 @@ def _checked(problem: "Problem", case: str, device: "Device") -> "Checked | Brok
     except ProblemError as error:
         return Broken(problem.name, error)
     keep(problem, device, admission)
+    if f'"description": "{problem.declaration.description}"' in TEMPLATE.read_text(encoding="utf-8"):
+        admission = replace(admission, notes=(*admission.notes, "the description is still the template's: say what the problem computes"))
     return Checked(admission, round(time.monotonic() - start, 3))
 
 

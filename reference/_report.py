@@ -119,7 +119,7 @@ def report(checked: "Sequence[Checked | Broken]") -> str:
             table.add(each.name, "–", _verdict(False), None, None, each.error)
             continue
         admission = each.admission
-        reasons = "; ".join(finding.message for finding in admission.findings)
+        reasons = "; ".join([*(finding.message for finding in admission.findings), *(f"note: {note}" for note in admission.notes)])
         times = [None if took is None else f"{took:.4g} ms" for took in (admission.floor_ms, admission.reference_ms)]
         table.add(admission.problem, admission.case, _verdict(admission.admitted), *times, reasons)
     details = [_details(each) for each in checked if len(checked) == 1 or isinstance(each, Broken) or not each.admission.admitted]
@@ -175,6 +175,8 @@ def _details(checked: "Checked | Broken") -> RenderableType:
         rows.add_row(Text("rejects"), cell(f"{', '.join(ANSWERS)} ({DRAWS} draws)"))
     for finding in admission.findings:
         rows.add_row(Text(finding.check, style="red"), cell(finding.message))
+    for note in admission.notes:
+        rows.add_row(Text("note", style="yellow"), cell(note))
     for check in dict.fromkeys(finding.check for finding in admission.findings):
         rows.add_row(Text("→"), Text(CHECKS[check]))
     return Group(Text(""), Text(plain_line(title), style="bold"), Padding(rows, (0, 0, 1, 2), expand=False))

@@ -14,7 +14,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     by_text = {each.lower()[:_MOST_CHARACTERS]: each for each in known}
     text = name.lower()[:_MOST_CHARACTERS]
     containing = sorted(each for each in by_text if len(text) >= _LEAST_CHARACTERS and text in each)
-    alike = get_close_matches(text, by_text, n=count, cutoff=0.5)
+    alike = get_close_matches(text, by_text, n=count)
     return tuple(by_text[each] for each in dict.fromkeys((*containing, *alike)))[:count]
 
 

@@ -49,6 +49,6 @@ def test_the_command_line_explains_without_a_path_and_names_the_neighbours_of_a_
     assert (done.returncode, done.stdout) == (0, explain("oversized_block")) and "1024 threads" in done.stdout
     done = ask("oversize_block")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "pipeline.py: no category 'oversize_block'; nearest: oversized_block, no_code_block\n"
+    assert done.stderr == "pipeline.py: no category 'oversize_block'; nearest: oversized_block\n"
     with pytest.raises(UnknownCategoryError, match="known: "):
         explain("%%")

@@ -214,7 +214,13 @@ def test_a_new_problem_is_admitted_as_it_comes(tmp_path: Path, capsys: pytest.Ca
     output = capsys.readouterr().out
     assert f"{folder}/swish.py" in output and f"python -m reference check swish --reference {folder}" in output
     assert main(["check", "swish", "--json", "--reference", str(folder)]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["outputs"] == ["float32 (37, 771)"]
+    (record,) = json.loads(capsys.readouterr().out)
+    assert record["outputs"] == ["float32 (37, 771)"]
+    assert record["admitted"] and "the description is still the template's" in " ".join(record["notes"])
+    assert main(["check", "swish", "--reference", str(folder)]) == 0
+    assert "the description is still the template's" in " ".join(capsys.readouterr().out.split())
+    assert main(["check", "swish"]) == 2
+    assert "--reference DIR" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

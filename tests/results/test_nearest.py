@@ -4,7 +4,7 @@ import pytest
 
 from evaluator.results.nearest import nearest, unknown
 
-NAMES = ("softmax", "log_softmax", "matmul", "NVIDIA H200", "gelu_tanh")
+NAMES = ("softmax", "log_softmax", "matmul", "NVIDIA H200", "gelu_tanh", "moe")
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ NAMES = ("softmax", "log_softmax", "matmul", "NVIDIA H200", "gelu_tanh")
         ("SOFTMAX", ("log_softmax", "softmax")),
         ("matmull", ("matmul",)),
         ("zzz", ()),
+        ("other", ()),
         ("", ()),
         ("x", ()),
         ("x" * 100_000, ()),

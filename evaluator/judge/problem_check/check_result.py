@@ -48,6 +48,8 @@ class ProblemCheck:
     """The distributions of the inputs."""
     passed: tuple[str, ...] = ()
     """The checks that found nothing."""
+    notes: tuple[str, ...] = ()
+    """Remarks for which the problem is not refused."""
     precision: str | None = None
     """The type to which inputs and parameters were cast; None for the file's own."""
 
