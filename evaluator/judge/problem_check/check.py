@@ -23,7 +23,6 @@ from evaluator.judge.correctness.oracle.reference import Oracle, ReferenceFailed
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
-from evaluator.judge.problem_check.constant_parameters import constant_parameters
 from evaluator.judge.problem_check.disguises import disguise_findings
 from evaluator.judge.problem_check.fewer_rows import with_fewer_rows
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
@@ -106,7 +105,6 @@ class _Check:
         """The floor and the reference's time; None before they are measured."""
         self._first: _Answered | None = None
         self._distributions: tuple[str, ...] = ()
-        self._notes: tuple[str, ...] = ()
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings. Raises _Refused, ReferenceFailedError, ProblemError."""
@@ -132,8 +130,6 @@ class _Check:
         self._offer_with(round_inputs, plans, trivial)
         for answer, number in trivial.alive:
             yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
-        constant = ", ".join(f"`{name}`" for name in constant_parameters(self._case, self._oracle, first.arguments))
-        self._notes = (f"a submission that leaves out {constant} would pass: draw it at random",) if constant else ()
 
     def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
         """Names of those that pass as an output with all inputs."""
@@ -156,7 +152,6 @@ class _Check:
             inputs=tuple(described(tensor) for tensor in tensors(draw.arguments)) if draw else (),
             outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
-            notes=self._notes,
             passed=tuple(checks[: min(failed, default=len(checks))]),
         )
 
