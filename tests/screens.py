@@ -32,7 +32,7 @@ def assert_fits(text: str, width: int, columns: list[str], always: list[str]) ->
     start = next(place for place, line in enumerate(lines) if re.split(r" {2,}", line.strip()) == shown)
     rows = []
     for line in lines[start + 1 :]:
-        if not line or line.startswith((NOTE, "There are", "fast_p")) or re.match(r"\d+ (won|checked)", line):
+        if not line or line.startswith((NOTE, "There are", "fast_p", "* doubtful")) or re.match(r"\d+ (won|checked)", line):
             break
         rows.append(line)
     assert rows and max(map(len, [lines[start], *rows])) <= width

@@ -41,6 +41,6 @@ def text(rows: Sequence[EvaluationSummary], *, more: bool) -> str:
             row.author,
             shown_name(row.submission, row.block),
         )
-    notes = [Text(f"{MARK_TEXT}; `assay show ID` says what.", style="dim")] if any(row.disturbed for row in rows) else []
+    notes = [Text(f"{MARK_TEXT}; `show ID` says what.", style="dim")] if any(row.disturbed for row in rows) else []
     notes += [Text(f"There are more: --limit {2 * len(rows)}", style="dim")] if more else []
     return rendered(table, *notes)

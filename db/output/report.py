@@ -255,7 +255,7 @@ def _doubts(rows: Sequence[LeaderboardRow | HistoryRow]) -> list[Text]:
     """What the mark means, if it is shown."""
     numbers = {row.result_id if isinstance(row, LeaderboardRow) else row.evaluation_id: None for row in rows if row.disturbed}
     first = " of the first" if len(numbers) > 1 else ""
-    return [Text(f"{MARK_TEXT}; `assay show {number}` says what{first}.", style="dim") for number in [*numbers][:1]]
+    return [Text(f"{MARK_TEXT}; `show {number}` says what{first}.", style="dim") for number in [*numbers][:1]]
 
 
 def _share(item: CategoryCount, failures: Failures) -> float:

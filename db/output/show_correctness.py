@@ -9,9 +9,6 @@ from evaluator.results.display.text import block
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
 from evaluator.results.evidence.rounds import EVERYTHING
 
-_OF_EACH = ("each ", "all ", "every ")
-"""Begins of a likeness that explains each wrong element, so that a map of them adds nothing."""
-
 
 def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
     yield heading("Correctness rounds")
@@ -59,7 +56,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
 def _wrong_output(output: ErrorFigures) -> Iterator[Item]:
     shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
     yield facts_table({"where": output.pattern or None, "like": output.likeness or None, "first and worst": "; ".join(shown) or None})
-    if output.error_map is not None and output.pattern != EVERYTHING and not output.likeness.startswith(_OF_EACH):
+    if output.error_map is not None and output.pattern != EVERYTHING:
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
         yield f"  largest error of each {cell_size} patch, in half decades above the tolerance:"
         runs = ((row, sum(1 for _ in same)) for row, same in groupby(output.error_map.rows))

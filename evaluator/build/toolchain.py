@@ -144,10 +144,11 @@ class Toolchain:
 
     @property
     def short_names(self) -> tuple[tuple[Path, str], ...]:
-        """Folders of what is installed, each with a name that is the same on other machines."""
+        """Folders of what is installed, each with a name that is the same on other machines. /usr, which holds much else, has none."""
         cuda = {self.cuda_home: "cuda", self.cuda_home.resolve(): "cuda"} if self.cuda_home else {}
         cudnn = dict.fromkeys(_cudnn_home(), "cudnn")
-        return (*({self.torch.root: "torch"} | cuda | cudnn).items(), (self.python_include, "python/include"))
+        named = {self.torch.root: "torch"} | cuda | cudnn | {self.python_include: "python/include"}
+        return tuple((folder, name) for folder, name in named.items() if folder != Path("/usr"))
 
     @property
     def readonly_paths(self) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ class PreparedWorkers:
         self.lock = DeviceLock(task.context.device.unique_id, task.times.holding, sharers_on(self.device.type), self._settle)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.baseline: WorkerClient | None = None
-        self._drawn: Future[torch.nn.Module | None] | None = None
-        """The reference's model in the task's case on the CPU; None before it was requested."""
+        self._drawn: torch.nn.Module | None = None
+        """The reference's model, before it was asked for."""
         self._references: dict[str, Reference] = {}
         """Kept references, by their cases' names."""
         self.reference: Reference | None = None
@@ -69,14 +69,8 @@ class PreparedWorkers:
         wait([begun for begun in (self._constructed, self._spare) if begun is not None])
 
     def draw_model(self) -> None:
-        """Begin to draw the reference's model in the task's case on the CPU, which may take seconds; in a thread, if it is for a GPU."""
-        if self.device.type == "cuda":
-            self._drawn = self._aside.submit(self._task.case.drawn_model, self.launcher.seed)
-
-    def await_model(self) -> None:
-        """Wait until the model is drawn."""
-        if self._drawn is not None:
-            wait([self._drawn])
+        """Draw the reference's model in the task's case on the CPU, which may take seconds. Raises ProblemError."""
+        self._drawn = self._task.case.drawn_model(self.launcher.seed)
 
     def reference_in(self, case: ProblemCase, *, anywhere: bool = False) -> Reference:
         """The reference in a case. It is kept if memory suffices for all workloads' models. anywhere: the device may draw it.
@@ -85,9 +79,11 @@ class PreparedWorkers:
         """
         if (known := self._references.get(case.name)) is not None:
             return known
-        begun, self._drawn = self._drawn, None
-        drawn = begun.result() if begun is not None and case is self._task.case else None
-        model = drawn.to(self.device) if drawn is not None else case.model(self.launcher.seed, self.device, anywhere=anywhere)
+        drawn, self._drawn = self._drawn, None
+        if drawn is not None and case is self._task.case:
+            model = drawn.to(self.device)
+        else:
+            model = case.model(self.launcher.seed, self.device, anywhere=anywhere)
         reference = Reference(model, case.init_inputs(self.launcher.seed), Oracle(model, case.rows_independent))
         if self._task.workloads and self.keeps_models:
             self._references[case.name] = reference

@@ -75,12 +75,11 @@ class Procedure:
 
         def prepare() -> None:
             worker_set.prepare_baseline()
-            worker_set.await_model()
+            worker_set.draw_model()
             if task.job.shapes != "own":
                 with contextlib.suppress(Exception):  # no verdict depends on them here
                     list(other_shapes(task.problem, task.case.name))  # found once per process
 
-        worker_set.draw_model()
         worker_set.load_candidate(prepare)
         worker_set.prepare_baseline()
         worker_set.prepare_spare()

@@ -115,7 +115,7 @@ class WorkerSet(PreparedWorkers):
         worker = self._take_spare() if check else None
         is_new = worker is None
         worker = worker or self.launcher.fork(environment, self._task.report)
-        worker.may_yield = lambda: self.device.type == "cuda" and self.is_quiet
+        worker.may_yield = lambda: self.device.type == "cuda" and self.is_quiet and self._has_room
         self.workers.append(worker)
         if is_new:
             self.launcher.greet(worker)

@@ -95,7 +95,7 @@ def test_doubtful_times_are_marked_and_the_note_names_the_evaluation_with_the_re
     text = output("--db", url, "leaderboard")
     # Both authors' places have the later figures of their common source.
     assert "3.000 " in text and len(re.findall(r"2\.500\* .* (?:bob|cyd) ", text)) == 2
-    assert text.endswith(f"* doubtful: something disturbed the times; `assay show {number}` says what.\n")
+    assert text.endswith(f"* doubtful: something disturbed the times; `show {number}` says what.\n")
     rows = json.loads(output("--db", url, "leaderboard", "--json"))
     reason = "others' processes were on the device"
     assert [(row["author"], row["result_id"], row["disturbed"]) for row in rows] == [
@@ -104,12 +104,12 @@ def test_doubtful_times_are_marked_and_the_note_names_the_evaluation_with_the_re
         ("cyd", number, reason),
     ]
     text = output("--db", url, "list")
-    assert re.search(r"2\.50×\* .* off\.py", text) and re.search(r"3\.00× .* clean\.py", text) and "`assay show ID` says what" in text
+    assert re.search(r"2\.50×\* .* off\.py", text) and re.search(r"3\.00× .* clean\.py", text) and "`show ID` says what" in text
     assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json"))] == [reason, "", "", ""]
     assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json", "--sort", "speedup"))] == ["", reason, "", ""]
     assert "2.500*" in output("--db", url, "history", "off.py")
     store.save(result(submission="hot.py", author="dee", source="hot", evidence=shared), "hot")
-    assert f"`assay show {number}` says what of the first." in output("--db", url, "leaderboard")
+    assert f"`show {number}` says what of the first." in output("--db", url, "leaderboard")
 
 
 def test_evidence_that_cannot_be_read_makes_times_doubtful_and_no_list_fails(store: Store, url: str) -> None:

@@ -69,33 +69,6 @@ def test_memory_that_another_submission_has_is_held_against_nobody(
     assert "judged again, alone" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("constructor", "lets"), [("time.sleep(3)", True), ("self.x = torch.ones(9, device='cuda'); time.sleep(3)", False)]
-)
-def test_others_are_let_in_while_a_model_is_made_without_the_device(
-    judge: Judge, gpu_context: JudgeContext, constructor: str, lets: bool
-) -> None:
-    """The other one waits for the device alone, as for a timing."""
-    other, stage, had = DeviceLock(gpu_context.device.unique_id), list[str](), list[str]()
-
-    def take() -> None:
-        while stage[-1:] != ["construct"]:
-            time.sleep(0.01)
-        other.acquire_exclusive()
-        had.append(stage[-1])
-        other.release()
-
-    waiting = threading.Thread(target=take, daemon=True)
-    waiting.start()
-    made = f"    def __init__(self):\n        super().__init__()\n        {constructor}\n"
-    code = HEAD.replace("    def", f"{made}    def").replace("import torch\n", "import time\nimport torch\n")
-    result = judge(code + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small", report=stage.append)
-    waiting.join(60)
-    other.close()
-    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert (had == ["construct"]) is lets, had
-
-
 TWO_KERNELS = '''
 import torch
 from torch.utils.cpp_extension import load_inline

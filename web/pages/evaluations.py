@@ -20,7 +20,6 @@ from db.storage.origin import Origin
 from db.store import StoredEvaluation
 from evaluator.diagnosis.feedback import Feedback, Section, feedback
 from evaluator.problem.declaration import PRECISIONS
-from evaluator.results.advice import assay_command
 from evaluator.results.category import CATEGORIES, CategoryInfo
 from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Evidence
@@ -132,8 +131,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         verdict_line=told.line,
         class_line=_class_line(stored.source, evidence.first_line),
         run=next((row.run_id for row in of_ids(site.store, [number])), None),
-        # Files of pages are read on other machines.
-        rerun=rerun_command(result, stored.command.words if stored.command else (), assay_command() if site.is_served else "assay"),
+        rerun=rerun_command(result, stored.command.words if stored.command else ()),
         command=shlex.join(stored.command.words) if stored.command else None,
         foreign=len(foreign_history(site.store, result.submission)),
     )
@@ -147,9 +145,9 @@ def find(site: Site, number: int) -> StoredEvaluation:
     return stored
 
 
-def rerun_command(result: Result, run: Sequence[str] = (), assay: str = "assay") -> str:
-    """The command that judges the submission again, in the folder where it was judged first. `run` is the first run's command, `assay` how
-    to call Assay in a shell."""
+def rerun_command(result: Result, run: Sequence[str] = ()) -> str:
+    """The command that judges the submission again, in the folder where it was judged first. `run` is the first run's command. A page is
+    read in other folders and on other machines, so it does not say where Assay is."""
     bundled = _IN_BUNDLE.fullmatch(result.submission)
     words = ["judge", bundled[1] if bundled else result.submission, "--rerun"]
     options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
@@ -167,7 +165,7 @@ def rerun_command(result: Result, run: Sequence[str] = (), assay: str = "assay")
         words.append("--every-block")
     if result.evidence.untimed:
         words.append("--no-timing")
-    return f"{assay} {shlex.join(words)}"
+    return f"assay {shlex.join(words)}"
 
 
 def _class_line(source: str, first_line: int) -> int | None:

@@ -31,8 +31,6 @@ GONE_WITHIN_S = 10.0
 """Maximum time for a killed worker to end."""
 EXIT_GRACE_S = 5.0
 """Maximum time for a worker that closed its channel to end."""
-PATIENCE_S = 0.25
-"""A worker that needs no device for so long lets others have it."""
 
 log = logging.getLogger(__name__)
 
@@ -254,10 +252,8 @@ class WorkerClient:
                 self._broker.take_header(message.get("name"), message.get("text"))
             elif message.get("kind") == "aside":
                 aside.close()
-                while self.stage != "timing" and not self._speaks(budget):
-                    if self.may_yield():
-                        aside.enter_context(self._broker.aside())
-                        break
+                if self.stage != "timing" and self.may_yield():
+                    aside.enter_context(self._broker.aside())
             elif message.get("kind") == "back":
                 aside.close()
                 self._send_within(budget, {}, [])
@@ -297,12 +293,6 @@ class WorkerClient:
     def take_back(self, allocations: Sequence[Allocation], deadline_s: float) -> None:
         """Have the worker unmap allocations."""
         self.request("unmap", deadline_s, allocations=[allocation.number for allocation in allocations])
-
-    def _speaks(self, budget: Deadline) -> bool:
-        """Whether the worker sends a message or ends within PATIENCE_S. Raises TimeoutError if its time was over before."""
-        with budget.running():
-            ready, _, _ = select.select([self.channel.fileno(), self.confined.fileno()], [], [], min(PATIENCE_S, budget.left_s))
-        return bool(ready)
 
     def _receive(self, timeout_s: float, spin_s: float, queued: QueuedCallback) -> Message:
         """The next message. A worker counts as ended if it dies, even if other processes keep its socket open."""

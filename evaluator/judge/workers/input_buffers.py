@@ -44,6 +44,8 @@ class Constructed:
     parameters: ParametersEvidence | None
     changed: bool
     """Whether a parameter with another value was overwritten by the reference's."""
+    on_host: bool
+    """Whether it was made without the device."""
 
 
 class InputSet:
@@ -144,10 +146,11 @@ def construct(
     constants: Mapping[str, Any] | None = None,
     keeps: bool = False,
     on_device: bool = False,
+    aside: bool = False,
 ) -> Constructed:
     """Have the worker construct its model for the case, with the init arguments and the seed. Optionally copy the parameters of `model`,
     the reference, and wrap the model in torch.compile. constants: set in its module. keeps: its models of other cases are kept.
-    on_device: where tensors are made.
+    on_device: where tensors are made. aside: others may have the device while the model is made.
 
     Raises WorkerError, ProtocolError.
     """
@@ -156,6 +159,7 @@ def construct(
         "constants": {name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
         "keeps": keeps,
         "on_device": on_device,
+        "aside": aside,
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
         "source": source,
@@ -174,7 +178,7 @@ def construct(
     learned = {name for name, _ in model.named_parameters(remove_duplicate=False)}  # a buffer may be computed anew, as a causal mask is
     names["missing"] = tuple(shown for shown in names["missing"] if shown.partition(" ")[0] in learned)
     parameters = ParametersEvidence(source=source, **names) if packed.views else None
-    return Constructed(parameters, reply.get("changed") is True)
+    return Constructed(parameters, reply.get("changed") is True, reply.get("on_host") is True)
 
 
 def _no_tensor(_: torch.Tensor) -> Any:

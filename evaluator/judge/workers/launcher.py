@@ -32,6 +32,8 @@ class Launcher:
         """Seed of the models' construction. Inputs have seeds of their own."""
         self.source: ParameterSource = "copied"
         """Origin of the submission's parameters, in every worker of the task."""
+        self._on_host = False
+        """Whether its model was last made without the device. Then others may have the device while the next one is made."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -115,8 +117,10 @@ class Launcher:
         """Have it construct its model with these arguments in `case`, by default the task's, its parameters from `source`. keeps: besides
         its models of other cases. Raises WorkerError, ProtocolError."""
         case, deadline_s = case or self._task.case, deadline_s or limits.LOAD_S
-        told: dict[str, Any] = {"source": self.source, "keeps": keeps}
-        return construct(worker, self._memory, arguments, model, self.seed, case, deadline_s, **told)
+        told: dict[str, Any] = {"source": self.source, "keeps": keeps, "aside": self._on_host}
+        constructed = construct(worker, self._memory, arguments, model, self.seed, case, deadline_s, **told)
+        self._on_host = constructed.on_host
+        return constructed
 
     def construct_baseline(
         self,

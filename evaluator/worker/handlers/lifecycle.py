@@ -9,14 +9,13 @@ import random
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy.random  # numpy would import it in the worker, which may not be able to
 import torch
-from torch.overrides import TorchFunctionMode
 
 from evaluator.dsl import dsls
 from evaluator.worker import structure
@@ -136,20 +135,21 @@ def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Make the model for a case, and give it the reference's parameters if the judge says so. The reply tells how the two agreed."""
+    """Make the model for a case, and give it the reference's parameters if the judge says so. The reply tells how the two agreed, and
+    whether the model was made on the host alone."""
     arguments = structure.decode(request["arguments"], state.mappings.tensor, state.records)
     constants = {name: structure.decode(value, _no_tensor) for name, value in request["constants"].items()}
     if not request["keeps"]:
         state.prepared.clear()
     state.set_constants(constants)
     procedure = Procedure.decode(request.get("procedure"))
+    before = _device_allocations(state)
     model = _made_on_device(state, arguments) if request["on_device"] else None
     if model is None:
         _seed(request["seed"])
-        with contextlib.ExitStack() as aside:
-            aside.enter_context(_aside(state, os.getpid()))
-            with _UntilDevice(aside.close):
-                model = state.model_class(*arguments)
+        with _aside(state, os.getpid()) if request.get("aside") else contextlib.nullcontext():
+            model = state.model_class(*arguments)
+    on_host = before is not None and _device_allocations(state) == before
     agreement = Agreement()
     parameters: dict[str, torch.Tensor] = {}
     if isinstance(model, torch.nn.Module):
@@ -162,21 +162,16 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     model = torch.compile(model) if request.get("compiled") else model
     state.prepared[request["case"]] = Prepared(model, parameters, procedure, constants)
     state.choose(request["case"])
-    return asdict(agreement)
+    return {**asdict(agreement), "on_host": on_host}
 
 
-class _UntilDevice(TorchFunctionMode):
-    """Calls `end` as soon as one of PyTorch's functions has made a tensor on a GPU."""
-
-    def __init__(self, end: Callable[[], None]) -> None:
-        super().__init__()
-        self._end = end
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = function(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor) and result.is_cuda:
-            self._end()
-        return result
+def _device_allocations(state: State) -> int | None:
+    """Number of allocations on the device so far; None if it is unknown, as with an allocator of the submission's own."""
+    if not state.on_device:
+        return 0
+    with contextlib.suppress(RuntimeError):
+        return int(torch.cuda.memory_stats(state.device).get("allocation.all.allocated", 0))
+    return None
 
 
 def _made_on_device(state: State, arguments: Sequence[Any]) -> Any:

@@ -31,8 +31,7 @@ def told(rows: tuple[str, ...], **figures: Any) -> list[str]:
     ("figures", "is_shown"),
     [
         ({"pattern": "everything"}, False),
-        ({"pattern": "a tail of 3", "likeness": "each is 2 times what is expected"}, False),
-        ({"pattern": "a tail of 3", "likeness": "all of them are 0"}, False),
+        ({"pattern": "scattered", "likeness": "all of them are 0"}, True),
         ({"pattern": "scattered", "likeness": "40 of them are 0"}, True),
         ({"pattern": "a tail of 3"}, True),
     ],

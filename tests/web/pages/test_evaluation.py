@@ -117,7 +117,6 @@ def test_the_command_on_the_page_has_the_run_s_own_options() -> None:
     of_block = result(submission="answer.md", block=1)
     for run, added in ((("assay", "judge", "answer.md"), False), (("assay", "judge", "--every-block", "answer.md"), True), ((), True)):
         assert ("--every-block" in rerun_command(of_block, run).split()) == added, run
-    assert rerun_command(of_block, (), ".venv/bin/assay").startswith(".venv/bin/assay judge answer.md --rerun")
 
 
 def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient, ids: dict[str, int]) -> None:
