@@ -68,6 +68,7 @@ def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
     )
     name = plain_line(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong")[:MAX_TITLE]
     axes.set_title(f"{name}\n{plain_line(figures.pattern)[:MAX_TITLE]}", parse_math=False)
+    axes.locator_params(axis="x", nbins=4)  # columns may have numbers of nine digits
     axes.set_xlabel("column (last dimension)")
     axes.set_ylabel("row (all others)")
     bar = axes.figure.colorbar(image, ax=axes, ticks=range(LEVELS + 1))

@@ -14,6 +14,7 @@ from typing import Literal
 
 from db import DEFAULT_DATABASE
 from db.queries.evaluations import Choice
+from db.queries.filters import Filters
 from db.queries.leaderboard import leaderboard
 from db.queries.runs import runs
 from db.queries.timeline import Timeline
@@ -39,17 +40,19 @@ class Shot:
 
 def shots(store: Store) -> Iterator[Shot]:
     """Pages that the database has something for."""
+    timeline = Timeline(store)
     yield Shot("overall", "/")
     yield Shot("failures", "/failures", theme="dark")
     yield Shot("live", "/live", NARROW, "dark")
-    rows = leaderboard(store)
-    if rows:
-        yield Shot("problem", f"/problem?name={rows[0].problem}")
-        yield Shot("compare", f"/compare?left=previous&right={rows[0].evaluation_id}", at="#source")
+    for best in leaderboard(store):
+        wrong = timeline.page(Choice(Filters(problem=best.problem), category=Category.WRONG_VALUES), 1)[1]
+        if wrong:
+            yield Shot("problem", f"/problem?name={best.problem}")
+            yield Shot("compare", f"/compare?left={min(wrong)}&right={best.evaluation_id}", at="#source")
+            break
     if len(runs(store, 2, counted=False)) == 2:
         yield Shot("runs", "/runs/compare?show=all", theme="dark")
-    timeline = Timeline(store)
-    for name, category, at in (("source", Category.CPP_COMPILE_ERROR, ".marked"), ("error", Category.WRONG_VALUES, "img[src*=error]")):
+    for name, category, at in (("source", Category.CONST_POINTER, ".marked"), ("error", Category.UNWRITTEN_OUTPUT, "img[src*=error]")):
         for number in timeline.page(Choice(category=category), 1)[1]:
             yield Shot(name, f"/evaluation/{number}", at=at)
 
