@@ -16,7 +16,6 @@ from db import DEFAULT_DATABASE
 from db.queries.evaluations import Choice
 from db.queries.filters import Filters
 from db.queries.leaderboard import leaderboard
-from db.queries.runs import runs
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
@@ -50,8 +49,6 @@ def shots(store: Store) -> Iterator[Shot]:
             yield Shot("problem", f"/problem?name={best.problem}")
             yield Shot("compare", f"/compare?left={min(wrong)}&right={best.evaluation_id}", at="#source")
             break
-    if len(runs(store, 2, counted=False)) == 2:
-        yield Shot("runs", "/runs/compare?show=all", theme="dark")
     for name, category, at in (("source", Category.CONST_POINTER, ".marked"), ("error", Category.UNWRITTEN_OUTPUT, "img[src*=error]")):
         for number in timeline.page(Choice(category=category), 1)[1]:
             yield Shot(name, f"/evaluation/{number}", at=at)
