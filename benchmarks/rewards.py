@@ -27,8 +27,6 @@ from benchmarks.variants import Variant, variants
 from tests.web.service.process import Process
 
 HOUR_S = 3600.0
-AIM = 1000
-"""Target: rewards per hour of one GPU."""
 KINDS = {"cpu": "cpp", "cuda": "cuda"}
 """Kind of variants by device."""
 AT_ONCE = 8
@@ -118,7 +116,6 @@ def show(figures: Figures) -> None:
     table.add_column("value", justify="right")
     for name, value in (
         ("rewards an hour", f"{figures.an_hour:.0f}"),
-        *((("aim, of one GPU", str(AIM)),) if figures.device == "cuda" else ()),
         ("took s", f"{figures.took_s:.1f}"),
         *((name, str(count)) for name, count in Counter(figures.categories).most_common()),
         ("judged otherwise than their origins", str(len(figures.unfair))),
