@@ -61,26 +61,27 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, write_s
 def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
     from db.error import StoreError
     from db.output import report
+    from db.queries.disturbances import Disturbances
 
     reduced = options.allow_reduced_precision
     if options.overall:
-        from db.queries.overall import overall
+        from db.queries.overall import overall, told
 
         if options.generalises or options.robust:
             raise StoreError("--generalises and --robust can't be used with --overall: they filter the places of single boards.")
         boards = overall(store, filters_of(store, options), reduced_precision=reduced)
-        return _say(report.dump(boards) if options.json else report.overall_text(boards))
-    from db.queries.disturbances import Disturbances
+        return _say(report.dump(told(boards, Disturbances(store))) if options.json else report.overall_text(boards))
     from db.queries.generality import only
     from db.queries.leaderboard import leaderboard
 
     rows = leaderboard(store, filters_of(store, options), every=options.all, top=options.top, reduced_precision=reduced)
-    rows = Disturbances(store).told(only(store, rows, options.generalises, options.robust))
+    rows = Disturbances(store).told(only(store, rows, options.generalises, options.robust), "result_id")
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
 def _list(store: "Store", options: argparse.Namespace) -> int:
     from db.output import evaluation_list, report
+    from db.queries.disturbances import Disturbances
     from db.queries.evaluations import evaluations
     from db.queries.texts import matching
     from db.queries.timeline import sorted_evaluations
@@ -92,7 +93,7 @@ def _list(store: "Store", options: argparse.Namespace) -> int:
         found = sorted_evaluations(store, choice, limit + 1, options.sort, descending=ORDERS[options.sort])
     else:
         found = evaluations(store, choice, limit + 1)
-    rows = found[:limit]
+    rows = Disturbances(store).told(found[:limit])
     return _say(report.dump(rows) if options.json else evaluation_list.text(rows, more=len(found) > len(rows)))
 
 
@@ -129,10 +130,11 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
 def _compare(store: "Store", options: argparse.Namespace) -> int:
     from db.error import StoreError
     from db.output import report
-    from db.queries.compare import compare
+    from db.queries.compare import compare, told
+    from db.queries.disturbances import Disturbances
 
     try:
-        comparison = compare(store, options.first, options.second, filters_of(store, options))
+        comparison = told(compare(store, options.first, options.second, filters_of(store, options)), Disturbances(store))
     except StoreError as error:
         if not (options.first.isdecimal() and options.second.isdecimal()):
             raise

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from db.error import StoreError
+from db.queries.disturbances import remark
 from db.queries.generality import generality_of
 from db.storage.origin import origins_of, origins_text
 from db.storage.record import Entry
@@ -52,12 +53,13 @@ COLUMNS: dict[str, str] = {
     "sandbox": TEXT,
     "is_current": FLAG,
     "is_ranked": FLAG,
+    "disturbed": TEXT,
     "generalises": TEXT,
     "robust": TEXT,
     "origins": TEXT,
 }
 """Columns of a table, with their Arrow types."""
-_FURTHER = ("generalises", "robust", "origins")
+_FURTHER = ("disturbed", "generalises", "robust", "origins")
 """The last columns, which are read from the evidence and another table."""
 _STORED = tuple(name for name in COLUMNS if name not in _FURTHER)
 
@@ -141,8 +143,10 @@ def rows(store: Store, where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         with store.read() as connection:
             origins = origins_of(connection, [number for number, *_ in batch])
         for *values, evidence in batch:
-            told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
-            yield *values, told.generalises, told.robust, origins_text(origins.get(values[0], ()))
+            known = dict(zip(_STORED, values, strict=True))
+            told = generality_of(known | {"evidence": evidence})
+            disturbed = "" if known["speedup"] is None else remark(evidence)
+            yield *values, disturbed, told.generalises, told.robust, origins_text(origins.get(values[0], ()))
 
 
 def _items(path: Path, name: str | None) -> Iterator[Entry]:

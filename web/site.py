@@ -84,9 +84,10 @@ class Site:
 
 @dataclass(frozen=True)
 class PageContent:
-    """Base of the pages' contents: `value` is the page's JSON. Subclasses add fields for the layout."""
+    """Base of the pages' contents. Subclasses add fields for the layout."""
 
     value: Any
+    """The page's JSON, or a function that makes it, which the page and its CSV don't call."""
     sheet: Iterable[Any] | None = field(default=None, kw_only=True)
     """All rows of the page's table, for its CSV: dataclasses or mappings. None if there is no CSV."""
 
@@ -143,7 +144,7 @@ def render(request: Request, template: str, found: object) -> str:
 
 def to_json(found: "PageContent") -> str:
     """The JSON of an answer."""
-    return dump(_plain(found.value))
+    return dump(_plain(found.value() if callable(found.value) else found.value))
 
 
 def link(path: str, given: Mapping[str, object] = MappingProxyType({}), /, **parameters: object) -> str:
@@ -170,11 +171,6 @@ class Here:
     @property
     def csv(self) -> str:
         return self._beside("csv")
-
-    @property
-    def is_data(self) -> bool:
-        """Whether it is a page's JSON or CSV."""
-        return self.path.endswith((".json", ".csv"))
 
     def given(self, *names: str) -> dict[str, str]:
         """The given parameters that have a value in the address."""

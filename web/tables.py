@@ -56,6 +56,8 @@ class Column(Generic[Row]):
     sortable: bool = True
     always: bool = False
     """Whether it is shown even if no row has a value."""
+    doubt: Callable[[Row], tuple[str, int | None]] | None = None
+    """For a `number` that is a speedup: what disturbed its times, empty if nothing did, and the evaluation that says so."""
 
     def shown(self, row: Row) -> Any:
         """The cell's content for a row."""

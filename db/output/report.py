@@ -1,7 +1,7 @@
 """The output of the database commands, as text and as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from enum import Enum
@@ -76,7 +76,7 @@ def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     if not rows:
         return runnable("Nothing is ranked: no matching evaluation is correct/ok. `assay failures` says why.\n")
     boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
-    return rendered(*(_board(board, list(members)) for board, members in boards), *_doubts(rows))
+    return rendered(*(_board(board, list(members)) for board, members in boards), *_doubts(row.result_id for row in rows if row.disturbed))
 
 
 def leaderboard_json(rows: Sequence[LeaderboardRow]) -> str:
@@ -124,13 +124,20 @@ def comparison_text(comparison: AuthorComparison) -> str:
     table = Table(_comparison_columns(*labels), f"{first} against {second}")
     winner = {"first": labels[0], "second": labels[1], "tie": "=", "neither": ""}
     for board in comparison.boards:
-        figures = (_figure(board.first), _figure(board.second), _figure(board.ratio))
+        sides = (_doubtful(board.first, board.first_disturbed), _doubtful(board.second, board.second_disturbed))
+        figures = (*sides, _figure(board.ratio))
         table.add(board.problem, board.case, board.device_name, board.precision, *figures, winner[board.outcome])
     mean = "no board solved by both"
     if comparison.ratio is not None:
         mean = f"ratio {comparison.ratio:.4g}, 95 % interval {comparison.ratio_low:.4g} to {comparison.ratio_high:.4g}"
     counts = f"{comparison.wins} won, {comparison.losses} lost, {comparison.ties} tied"
-    return rendered(table, cell(f"{counts}; {mean}; sign test p = {comparison.p_value:.3g}"))
+    marked = [
+        number
+        for board in comparison.boards
+        for number, disturbed in ((board.first_id, board.first_disturbed), (board.second_id, board.second_disturbed))
+        if disturbed
+    ]
+    return rendered(table, cell(f"{counts}; {mean}; sign test p = {comparison.p_value:.3g}"), *_doubts(marked))
 
 
 def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
@@ -141,9 +148,9 @@ def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
         place = (row.block, row.problem, row.case, row.device_name)
         mark = "current" if row.is_current else ""
         verdict = f"{row.status}/{row.category}"
-        values = (row.evaluation_id, started, *place, verdict, _doubtful(row), row.source_sha256[:12], row.evaluator_version, mark)
-        table.add(*values)
-    return rendered(table, *_doubts(rows))
+        speedup = _doubtful(row.speedup, row.disturbed)
+        table.add(row.evaluation_id, started, *place, verdict, speedup, row.source_sha256[:12], row.evaluator_version, mark)
+    return rendered(table, *_doubts(row.evaluation_id for row in rows if row.disturbed))
 
 
 def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
@@ -197,7 +204,7 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
         times = (f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", best_text(row.best_baseline, row.best_baseline_ms))
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
         place = (row.author, row.submission, row.block, row.evaluation_id, row.category if mixed else None)
-        table.add(rank_text(row.rank, row.shared), _doubtful(row), interval, *times, light, *place)
+        table.add(rank_text(row.rank, row.shared), _doubtful(row.speedup, row.disturbed), interval, *times, light, *place)
     return table
 
 
@@ -246,14 +253,14 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _doubtful(row: LeaderboardRow | HistoryRow) -> str:
+def _doubtful(speedup: float | None, disturbed: str) -> str:
     """The speedup, marked if its times were disturbed."""
-    return _figure(row.speedup) + (MARK if row.disturbed else "")
+    return _figure(speedup) + (MARK if disturbed else "")
 
 
-def _doubts(rows: Sequence[LeaderboardRow | HistoryRow]) -> list[Text]:
-    """What the mark means, if it is shown."""
-    numbers = {row.result_id if isinstance(row, LeaderboardRow) else row.evaluation_id: None for row in rows if row.disturbed}
+def _doubts(marked: Iterable[int | None]) -> list[Text]:
+    """What the mark means, if it is shown. marked: the evaluations with it."""
+    numbers = dict.fromkeys(marked)
     first = " of the first" if len(numbers) > 1 else ""
     return [Text(f"{MARK_TEXT}; `show {number}` says what{first}.", style="dim") for number in [*numbers][:1]]
 

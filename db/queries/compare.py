@@ -4,10 +4,11 @@ Boards count if both were judged there. The faster author wins a board unless th
 author has solved a board, that author wins it. The ratio of speedups is over the boards solved by both.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select
 
+from db.queries.disturbances import Disturbances
 from db.queries.filters import Filters
 from db.queries.names import require_author
 from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, RankedEvaluation, newest_boards, places
@@ -30,6 +31,17 @@ class ComparedBoard:
     """First's speedup divided by second's."""
     outcome: str
     """`first`, `second` or `tie`; `neither` if no one has solved it."""
+    first_id: int | None
+    """The evaluation with first's speedup."""
+    second_id: int | None
+    first_disturbed: str = ""
+    """What disturbed its times, in words. Empty if nothing did, and until `told` has read it."""
+    second_disturbed: str = ""
+
+    @property
+    def disturbed(self) -> str:
+        """What disturbed the times of either."""
+        return self.first_disturbed or self.second_disturbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,14 @@ def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING
     )
 
 
+def told(comparison: AuthorComparison, disturbances: Disturbances) -> AuthorComparison:
+    """The comparison with what disturbed the times of each speedup. Raises StoreError."""
+    boards = comparison.boards
+    for side in ("first", "second"):
+        boards = disturbances.told(boards, f"{side}_id", f"{side}_disturbed")
+    return replace(comparison, boards=boards)
+
+
 def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set[int]:
     """The author's boards; a rejected submission counts for every board of its problem."""
     query = (
@@ -105,4 +125,6 @@ def _board(board: KnownBoard, first: RankedEvaluation | None, second: RankedEval
         second=second.speedup if second else None,
         ratio=first.speedup / second.speedup if first and second else None,
         outcome=outcome,
+        first_id=first.result_id if first else None,
+        second_id=second.result_id if second else None,
     )

@@ -7,10 +7,10 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from sqlalchemy import case, select
 
-from db.queries.leaderboard import LeaderboardRow
 from db.queries.ranking import chunks
 from db.schema.models import EvaluationRow
 from db.store import Store
@@ -19,6 +19,9 @@ from evaluator.results.evidence import ConditionsEvidence
 EVIDENCE = case((EvaluationRow.speedup.is_not(None), EvaluationRow.evidence))
 """A column with the evidence of a timed evaluation, which `remark` reads; null for others."""
 UNREADABLE = "this version of Assay can't read its evidence"
+Row = TypeVar("Row", bound=Any)
+_MOST_KNOWN = 200_000
+"""Remarks kept in memory."""
 
 
 class Disturbances:
@@ -28,21 +31,29 @@ class Disturbances:
         self._store = store
         self._known: dict[int, str] = {}
 
-    def of(self, evaluation_ids: Iterable[int]) -> Mapping[int, str]:
+    def of(self, evaluation_ids: Iterable[int | None]) -> Mapping[int | None, str]:
         """The remark on each evaluation's times, empty if nothing disturbed them. Raises StoreError if the database can't be read."""
-        wanted = set(evaluation_ids)
-        if new := wanted - self._known.keys():
+        given, known = set(evaluation_ids), self._known
+        wanted = {number for number in given if number is not None}
+        if new := wanted - known.keys():
+            if len(known) > _MOST_KNOWN:
+                self._known = known = {}
+                new = wanted
             with self._store.read() as connection:
                 for ids in chunks(new):
                     found = connection.execute(select(EvaluationRow.id, EVIDENCE).where(EvaluationRow.id.in_(ids)))
-                    self._known.update((number, remark(evidence)) for number, evidence in found)
-        return {number: self._known.get(number, "") for number in wanted}
+                    known.update((number, remark(evidence)) for number, evidence in found)
+        return {number: "" if number is None else known.get(number, "") for number in given}
 
-    def told(self, rows: Iterable[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
-        """The places with their remarks. Raises StoreError."""
+    def told(self, rows: Iterable[Row], number: str = "evaluation_id", field: str = "disturbed") -> tuple[Row, ...]:
+        """The rows with their remarks. Raises StoreError.
+
+        rows: dataclasses. number: their field with the id of the evaluation whose times they show; None without times.
+        field: their field for its remark.
+        """
         given = tuple(rows)
-        found = self.of(row.result_id for row in given)
-        return tuple(replace(row, disturbed=found[row.result_id]) for row in given)
+        found = self.of(getattr(row, number) for row in given)
+        return tuple(replace(row, **{field: found[getattr(row, number)]}) for row in given)
 
 
 def remark(evidence: bytes | None) -> str:

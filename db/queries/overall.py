@@ -11,6 +11,7 @@ from statistics import fmean
 
 from sqlalchemy import Connection, case, func, select
 
+from db.queries.disturbances import Disturbances
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
 from db.queries.ranking import EVERYTHING, UNCOUNTED, WITH_REDUCED, KnownBoard, RankedEvaluation, chunks, judged_on, newest_boards, places
@@ -37,6 +38,8 @@ class TaskResult:
     """`ok`, or `reduced_precision` if that is ranked too."""
     evaluation_id: int | None = None
     """The evaluation with this speedup."""
+    disturbed: str = ""
+    """What disturbed its times, in words. Empty if nothing did, and until `told` has read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,12 @@ def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: b
             for (case_name, device_name), tasks in settings.items()
         ]
         return tuple(sorted(found, key=lambda board: (-board.solved, board.device_name, board.case or "")))
+
+
+def told(boards: Sequence[OverallBoard], disturbances: Disturbances) -> tuple[OverallBoard, ...]:
+    """The boards with what disturbed the times of each task's result. Raises StoreError."""
+    disturbances.of(result.evaluation_id for board in boards for row in board.rows for result in row.results)
+    return tuple(replace(board, rows=tuple(replace(row, results=disturbances.told(row.results)) for row in board.rows)) for board in boards)
 
 
 def _rejected_boards(connection: Connection) -> dict[int, str]:

@@ -42,6 +42,8 @@ class BestSoFar:
     runtime_ms: float
     author: str | None
     submission: str
+    disturbed: str = ""
+    """What disturbed its times, in words. Empty if nothing did, and until `db.queries.disturbances` has read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class TimedEvaluation:
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None
+    disturbed: str = ""
+    """What disturbed its times, in words. Empty if nothing did, and until `db.queries.disturbances` has read it."""
 
     @property
     def is_solved(self) -> bool:

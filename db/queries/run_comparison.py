@@ -64,6 +64,11 @@ class ComparedSubmission:
     """Its 95 % interval."""
     ratio_high: float | None
 
+    @property
+    def disturbed(self) -> str:
+        """What disturbed the times of either side, in words; empty if nothing did."""
+        return next((side.disturbed for side in (self.left, self.right) if side and side.disturbed), "")
+
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:

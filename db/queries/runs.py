@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from db.queries.disturbances import EVIDENCE, remark
 from db.queries.ranking import chunks
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.schema.queue_models import OriginRow
@@ -57,7 +56,7 @@ class EvaluationSummary:
     category: str
     speedup: float | None
     disturbed: str = ""
-    """What disturbed its times, in words; empty if nothing did."""
+    """What disturbed its times, in words. Empty if nothing did, and until `db.queries.disturbances` has read it."""
 
 
 def runs(store: Store, limit: int, *, counted: bool = True, before: int | None = None) -> tuple[Run, ...]:
@@ -134,7 +133,7 @@ def summary_query() -> Any:
     row = EvaluationRow
     return (
         select(row.id, row.run_id, row.started_at, SubmissionRow.name, SubmissionRow.block, AuthorRow.name)
-        .add_columns(BoardRow.problem, BoardRow.case, BoardRow.device_name, row.status, row.category, row.speedup, EVIDENCE)
+        .add_columns(BoardRow.problem, BoardRow.case, BoardRow.device_name, row.status, row.category, row.speedup)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(BoardRow, BoardRow.id == row.board_id)
@@ -143,7 +142,7 @@ def summary_query() -> Any:
 
 def summaries(connection: Connection, query: Any) -> tuple[EvaluationSummary, ...]:
     """The evaluations that a `summary_query` finds, in its order."""
-    return tuple(EvaluationSummary(*(*item[:-1], remark(item[-1]))) for item in connection.execute(query))
+    return tuple(EvaluationSummary(*item) for item in connection.execute(query))
 
 
 def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:

@@ -1,5 +1,6 @@
 """`python -m db`, as a user runs it."""
 
+import csv
 import io
 import json
 import os
@@ -108,6 +109,14 @@ def test_doubtful_times_are_marked_and_the_note_names_the_evaluation_with_the_re
     assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json"))] == [reason, "", "", ""]
     assert [row["disturbed"] for row in json.loads(output("--db", url, "list", "--json", "--sort", "speedup"))] == ["", reason, "", ""]
     assert "2.500*" in output("--db", url, "history", "off.py")
+    text = output("--db", url, "compare", "ada", "bob")
+    assert re.search(r" 3\.000 +2\.500\* ", text) and text.endswith(f"`show {number}` says what.\n")
+    (board,) = json.loads(output("--db", url, "compare", "ada", "bob", "--json"))["boards"]
+    assert (board["first_disturbed"], board["second_disturbed"]) == ("", reason)
+    (overall,) = json.loads(output("--db", url, "leaderboard", "--overall", "--json"))
+    assert [(row["author"], row["results"][0]["disturbed"]) for row in overall["rows"]] == [("ada", ""), ("bob", reason), ("cyd", reason)]
+    exported = list(csv.DictReader(io.StringIO(output("--db", url, "export", "--format", "csv"))))
+    assert [row["disturbed"] for row in exported] == ["", "", "", reason]
     store.save(result(submission="hot.py", author="dee", source="hot", evidence=shared), "hot")
     assert f"`show {number}` says what of the first." in output("--db", url, "leaderboard")
 

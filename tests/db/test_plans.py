@@ -55,7 +55,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "overall": overall,
     "leaderboard with reduced precision": lambda store: leaderboard(store, reduced_precision=True),
     "overall with reduced precision": lambda store: overall(store, reduced_precision=True),
-    "disturbances": lambda store: Disturbances(store).told(leaderboard(store)),
+    "disturbances": lambda store: Disturbances(store).told(leaderboard(store), "result_id"),
     "failures": failures,
     "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
     "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),

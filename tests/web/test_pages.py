@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from db.authorship import set_author
 from db.foreign import import_kernelbench
+from db.queries import disturbances
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.submission_name import submission_name
@@ -517,6 +518,64 @@ def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, s
         assert f'{told}<a class="mark" href="/evaluation/{number}" title="doubtful: {reason}' in text and ">doubtful times</a>" in text, (
             path
         )
+
+
+def test_comparisons_and_best_so_far_mark_doubtful_times(client: TestClient, ids: dict[str, int]) -> None:
+    number = ids["timed"]
+    link = f'<a class="mark" href="/evaluation/{number}" title="doubtful: others&#39; processes'
+    assert client.get("/authors/compare?left=cyd&right=ada").text.count(f"1.25{link}") == 1
+    assert client.get("/authors/compare?left=ada&right=cyd").text.count(f"1.25{link}") == 1
+    assert 'class="mark"' not in client.get("/authors/compare?left=ada&right=bob").text
+    board = next(each for each in client.get("/authors/compare.json?left=cyd&right=ada").json()["comparison"]["boards"] if each["second"])
+    assert (board["second_id"], board["first_disturbed"]) == (number, "") and board["second_disturbed"].startswith("others'")
+    path = f"?left={number}&right={ids['softmax ada']}"
+    assert "<td>1.25*" in client.get(f"/compare{path}").text
+    found = client.get(f"/compare.json{path}").json()
+    assert found["left"]["disturbed"].startswith("others'") and found["right"]["disturbed"] == ""
+
+
+def test_two_runs_and_the_best_so_far_mark_doubtful_times(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    store.start_run(["again"], 1)
+    store.skip([ids["timed"]])
+    pages = {"/runs/compare?left=1&right=2&show=all": "1.25", "/problem?name=only": "5"}
+    put(store, result(submission="off.py", author="eve", problem="only", speedup=5.0, source="both", evidence=full_evidence()), "both")
+    for path, figure in pages.items():
+        assert f'{figure}<a class="mark" href="/evaluation/' in client.get(path).text, path
+    found = client.get("/runs/compare.json?left=1&right=2").json()["rows"]
+    assert [row["submission"] for row in found if row["left"] and row["left"]["disturbed"]] == ["timed.py"]
+    told = {row["submission"]: row["left_disturbed"] for row in table(client, "/runs/compare.csv?left=1&right=2&show=all")}
+    assert [name for name, reason in told.items() if reason] == ["timed.py"]
+    (board,) = client.get("/problem.json?name=only").json()["progress"]
+    assert [best["disturbed"][:7] for best in board["best"]] == ["others'"]
+
+
+def test_the_data_of_overall_boards_and_problems_tells_what_disturbed_their_times(
+    client: TestClient, store: Store, ids: dict[str, int]
+) -> None:
+    put(store, result(submission="off.py", author="eve", problem="only", speedup=5.0, source="both", evidence=full_evidence()), "both")
+    boards = client.get("/index.json").json()["boards"]
+    doubtful = {each["evaluation_id"] for board in boards for row in board["rows"] for each in row["results"] if each["disturbed"]}
+    assert ids["timed"] in doubtful and len(doubtful) == 2
+    assert [row["name"] for row in client.get("/problems.json").json() if row["disturbed"]] == ["only"]
+    assert [row["name"] for row in table(client, "/problems.csv") if row["disturbed"]] == ["only"]
+    (overall,) = client.get("/author.json?name=cyd").json()["overall"]
+    assert [bool(each["disturbed"]) for each in overall["row"]["results"]] == [True]
+
+
+def test_only_what_is_shown_is_read_for_marks(client: TestClient, ids: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    remark, read = disturbances.remark, []
+
+    def noted(evidence: bytes | None) -> str:
+        read.append(evidence)
+        return remark(evidence)
+
+    monkeypatch.setattr(disturbances, "remark", noted)
+    client.get("/index.csv")
+    client.get(f"/evaluation/{ids['timed']}")
+    assert not read
+    for _ in range(2):
+        client.get("/leaderboard.json")
+    assert 0 < len(read) == len(client.get("/leaderboard.json").json())
 
 
 def test_the_data_of_places_tells_what_disturbed_their_times(client: TestClient, ids: dict[str, int]) -> None:

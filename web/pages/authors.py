@@ -1,17 +1,17 @@
 """One author, and one submission with all its evaluations."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
 from db.queries.evaluations import Choice
 from db.queries.filters import Filters
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
-from db.queries.overall import OverallBoard, OverallRow, overall
-from db.queries.progress import AuthorProgress, author_progress
+from db.queries.overall import OverallBoard, OverallRow, overall, told
+from db.queries.progress import author_progress
 from db.queries.ranking import EVERYTHING
 from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
@@ -19,8 +19,8 @@ from db.queries.steps import StepWorth, steps
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.forms import unknown_name
-from web.pages.boards import places, places_data, places_table
-from web.site import NotFoundError, PageContent, Site, SiteOf, page
+from web.pages.boards import places, places_sheet, places_table
+from web.site import NotFoundError, PageContent, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -61,7 +61,6 @@ class SubmissionPage(PageContent):
 
 @page(router, "/author", "author.html")
 def author_page(
-    request: Request,
     site: SiteOf,
     name: Annotated[str, Query(max_length=MAX_NAME)],
     sort: Name = None,
@@ -75,39 +74,37 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
-    shown, data = places_table(site, rows, sort, order, number), places_data(site, request, rows)
+    shown, data = places_table(site, rows, sort, order, number), places_sheet(site, rows)
     best = sorted(rows, key=lambda row: -row.speedup)[:1]
     trained = site.memory.recall(("steps", name), lambda: steps(site.store, name))
-    latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
-    return AuthorPage(
-        value={
+    latest = site.disturbances.told(of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1]))
+
+    def value() -> dict[str, Any]:
+        marked = told([replace(board, rows=(row,)) for board, row in standing], site.disturbances)
+        return {
             "name": name,
-            "overall": [
-                {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
-            ],
-            "places": data,
-            "progress": _progress(site, name) if request.url.path.endswith(".json") else (),
+            "overall": [{"case": each.case, "device_name": each.device_name, "tasks": each.tasks, "row": each.rows[0]} for each in marked],
+            "places": tuple(data),
+            "progress": site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name)),
             "steps": trained,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
-        },
+        }
+
+    return AuthorPage(
+        value=value,
         sheet=data,
         name=name,
         overall=standing,
         table=shown,
         solved=len({row.problem for row in rows}),
-        best=next(iter(site.disturbances.told(best)), None),
+        best=next(iter(site.disturbances.told(best, "result_id")), None),
         failures=counts,
         steps=trained,
         latest=latest,
         others=tuple(sorted({row.author for board, _ in standing for row in board.rows if row.author and row.author != name})),
     )
-
-
-def _progress(site: Site, name: str) -> tuple[AuthorProgress, ...]:
-    """Only for the JSON: the page's plot is a picture with its own request."""
-    return site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
 
 
 HISTORY_COLUMNS: tuple[Column[HistoryRow], ...] = (

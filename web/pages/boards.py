@@ -1,22 +1,22 @@
 """Authors over all problems, and the leaderboards."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 
 from db.queries.filters import Filters
 from db.queries.generality import Generality, generality, only
 from db.queries.leaderboard import LeaderboardRow, leaderboard
-from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.overall import OverallBoard, OverallRow, overall, told
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.display.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.display.text import natural
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
 from web.forms import Field, answer_fields, fields_of, unknown_name
 from web.matrix import Matrix, matrix
-from web.site import Here, PageContent, Site, SiteOf, page, setting_text, share
+from web.site import PageContent, Site, SiteOf, page, setting_text, share
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -30,8 +30,8 @@ class ShownBoard:
 
     board: OverallBoard
     matrix: Matrix
-    disturbed: Mapping[int, str]
-    """What disturbed the times of the matrix's evaluations, by id; empty if nothing did."""
+    disturbed: Callable[[], Mapping[int | None, str]]
+    """Reads what disturbed the times of the matrix's evaluations, by id; empty if nothing did."""
     table: Table[OverallRow]
 
 
@@ -95,12 +95,12 @@ def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, o
     `generalises`, `robust` and what disturbed the times are read only for the shown rows, so rows can't be sorted by them.
     """
     found = _places_table(site, rows, sort, order, number)
-    return replace(found, rows=site.disturbances.told(found.rows))
+    return replace(found, rows=site.disturbances.told(found.rows, "result_id"))
 
 
-def places_data(site: Site, request: Request, rows: tuple[LeaderboardRow, ...]) -> tuple[LeaderboardRow, ...]:
-    """All places for JSON and CSV, with what disturbed their times. The page, which does not show them all, gets them as they are."""
-    return site.disturbances.told(rows) if Here(request).is_data else rows
+def places_sheet(site: Site, rows: Iterable[LeaderboardRow]) -> Iterator[LeaderboardRow]:
+    """All places with what disturbed their times, which is read on demand: the page does not show them all."""
+    yield from site.disturbances.told(rows, "result_id")
 
 
 def _places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
@@ -148,7 +148,7 @@ def overall_page(
     boards = site.memory.recall(key, lambda: overall(site.store, filters, reduced_precision=reduced_precision))
     evaluations = site.memory.recall("count", site.store.count)
     return OverallPage(
-        value={"evaluations": evaluations, "boards": boards},
+        value=lambda: {"evaluations": evaluations, "boards": told(boards, site.disturbances)},
         sheet=(_record(board, row) for board in boards for row in board.rows),
         evaluations=evaluations,
         fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
@@ -159,7 +159,6 @@ def overall_page(
 
 @page(router, "/leaderboard", "leaderboard.html")
 def leaderboard_page(
-    request: Request,
     site: SiteOf,
     filters: FiltersOf,
     every: Every = False,
@@ -175,9 +174,9 @@ def leaderboard_page(
     rows = places(site, filters, every, reduced_precision)
     rows = only(site.store, rows, generalises or None, robust or None)
     shown = places_table(site, rows, sort, order, number)
-    data = places_data(site, request, shown.every)
+    data = places_sheet(site, shown.every)
     return LeaderboardPage(
-        value=data,
+        value=lambda: tuple(data),
         sheet=data,
         fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol", workloads=True)
         + answer_fields(generalises=generalises, robust=robust),
@@ -227,8 +226,9 @@ def _shown(site: Site, board: OverallBoard, every: bool, sort: str | None, order
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
     ]
     best = matrix(board, every)
-    disturbed = site.disturbances.of(each.evaluation_id for row in best.rows for each in row.results if each and each.evaluation_id)
-    return ShownBoard(board, best, disturbed, table(columns, board.rows, sort, order, size=len(board.rows) or 1, order_of_rows="rank"))
+    numbers = [each.evaluation_id for row in best.rows for each in row.results if each]
+    shown = table(columns, board.rows, sort, order, size=len(board.rows) or 1, order_of_rows="rank")
+    return ShownBoard(board, best, lambda: site.disturbances.of(numbers), shown)
 
 
 def _fast(p: float) -> Column[OverallRow]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from db.queries.counterparts import best_other, previous
 from db.queries.ratio import Ratio, TimedEvaluation, ratio, timed, why_not
 from db.store import StoredEvaluation
-from evaluator.results.display.figures import best_text, light_text
+from evaluator.results.display.figures import MARK, best_text, light_text
 from evaluator.results.display.text import plain_block
 from evaluator.results.result import Result
 from web.diff import Line, Part, Step, parts
@@ -81,7 +81,7 @@ def compare_page(site: SiteOf, left: Chosen = "", right: Chosen = "") -> Compare
                 return ComparePage({}, given["left"], given["right"], NOTHING[word].format(number=base), None)
             known[name] = find(site, number)
     found = _compared(site, known["left"], known["right"])
-    return ComparePage(_value(site, found), str(found.left.id), str(found.right.id), "", found)
+    return ComparePage(lambda: _value(site, found), str(found.left.id), str(found.right.id), "", found)
 
 
 def _number(name: str, text: str) -> int | str:
@@ -138,11 +138,11 @@ def _facts(
 def _told(result: Result, known: TimedEvaluation) -> dict[str, str]:
     """The values of one side, by name; empty texts for missing ones."""
     evidence, best = result.evidence, result.best_baseline
-    speedup = figure(known.speedup)
+    doubt = evidence.conditions.remark if evidence.conditions and known.speedup is not None else ""
+    speedup = figure(known.speedup) + (MARK if doubt else "")
     if known.speedup_low != known.speedup_high:
         speedup += f" ({figure(known.speedup_low)} to {figure(known.speedup_high)})"
     protocol = evidence.timing.protocol if evidence.timing else result.protocol
-    doubt = evidence.conditions.remark if evidence.conditions and known.speedup is not None else ""
     return {
         "cause": result.message,
         "speedup": speedup,
@@ -165,9 +165,10 @@ def _told(result: Result, known: TimedEvaluation) -> dict[str, str]:
 def _value(site: Site, found: Comparison) -> dict[str, Any]:
     """The JSON: short records of both evaluations, the ratio, and the ranges of lines that differ, counted from 0."""
     sides = timed(site.store, found.left.id, found.right.id)
+    left, right = site.disturbances.told(sides[each.id] for each in (found.left, found.right))
     return {
-        "left": sides[found.left.id],
-        "right": sides[found.right.id],
+        "left": left,
+        "right": right,
         "ratio": found.ratio,
         "why_not": found.why_not,
         "same_source": found.same_source,

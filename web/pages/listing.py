@@ -45,7 +45,13 @@ COLUMNS: tuple[Column[EvaluationSummary], ...] = (
     Column("problem", "problem", lambda row: row.problem, kind="problem"),
     Column("submission", "submission", lambda row: row.submission, kind="submission"),
     Column("author", "author", lambda row: row.author, kind="author"),
-    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="number"),
+    Column(
+        *("speedup", "speedup", lambda row: row.speedup),
+        numeric=True,
+        best_first=True,
+        kind="number",
+        doubt=lambda row: (row.disturbed, row.evaluation_id),
+    ),
     Column("case", "case", lambda row: row.case),
     Column("device", "device", lambda row: row.device_name, kind="device"),
     Column("run", "run", lambda row: row.run_id, numeric=True, best_first=True, kind="run", minor=True),
@@ -102,7 +108,7 @@ def listed(site: Site, choice: Choice, sort: str | None, order: str | None, numb
     if total and not ids:
         number = -(-total // size)
         total, ids = site.timeline.page(choice, size, (number - 1) * size, sort, descending=descending)
-    return ordered_table(_columns(choice, total), in_order(site.store, ids), sort, order, number, total, size)
+    return ordered_table(_columns(choice, total), site.disturbances.told(in_order(site.store, ids)), sort, order, number, total, size)
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
@@ -111,7 +117,7 @@ def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> It
     descending = is_descending(COLUMNS, sort, order) if sort else True
     _, ids = site.timeline.page(choice, total, 0, sort, descending=descending)
     for first in range(0, len(ids), _BATCH):
-        yield from in_order(site.store, ids[first : first + _BATCH])
+        yield from site.disturbances.told(in_order(site.store, ids[first : first + _BATCH]))
 
 
 def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:

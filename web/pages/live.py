@@ -19,12 +19,11 @@ from db.error import StoreError
 from db.output.report import dump
 from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, Run, arrivals, came_between, newest, run, runs
-from db.store import Store
 from evaluator.results.display.text import plain_line
 from web.filters import MAX_ID, Name, PageNumber
 from web.pages.evaluations import Number
 from web.pages.listing import every, listed
-from web.site import NotFoundError, PageContent, SiteOf, of_request, page
+from web.site import NotFoundError, PageContent, Site, SiteOf, of_request, page
 from web.tables import Table
 
 router = APIRouter()
@@ -58,6 +57,7 @@ class RunPage(PageContent):
 def live_page(site: SiteOf) -> LivePage:
     last = newest(site.store)
     found, rows = runs(site.store, SHOWN_RUNS), arrivals(site.store, SHOWN_ARRIVALS, before=last + 1)
+    rows = site.disturbances.told(rows)
     return LivePage({"newest": last, "runs": found, "evaluations": rows}, found, rows, last)
 
 
@@ -88,10 +88,10 @@ async def events(
 
 
 async def _stream(request: Request, after: int | None) -> AsyncIterator[str]:
-    store, state = of_request(request).store, request.app.state
+    site, state = of_request(request), request.app.state
     state.streams += 1
     try:
-        follower = await run_in_threadpool(Follower, store, after)
+        follower = await run_in_threadpool(Follower, site, after)
         quiet_s = BEAT_S
         while not state.closing and not await request.is_disconnected():
             news = await run_in_threadpool(follower.news)
@@ -112,8 +112,9 @@ async def _stream(request: Request, after: int | None) -> AsyncIterator[str]:
 class Follower:
     """Finds what is new since it was last asked. Raises StoreError if the database can't be read."""
 
-    def __init__(self, store: Store, after: int | None) -> None:
-        self._store = store
+    def __init__(self, site: Site, after: int | None) -> None:
+        self._store = store = site.store
+        self._disturbances = site.disturbances
         self.last = newest(store) if after is None else after
         self._counted_up_to = newest(store)
         shown = runs(store, SHOWN_RUNS)
@@ -139,4 +140,4 @@ class Follower:
             | {"statuses": dict(self._counts.get(head.id, Counter()))}
             for head in heads
         ]
-        return json.dumps(json.loads(dump({"newest": last, "runs": told, "evaluations": fresh})))
+        return json.dumps(json.loads(dump({"newest": last, "runs": told, "evaluations": self._disturbances.told(fresh)})))

@@ -1,7 +1,7 @@
 """The list of problems, and the page of one: its text, cases, minimum time, ranking, and best speedups over time."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -18,6 +18,7 @@ from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from web import problem_text
 from web.filters import MAX_NAME, Name, PageNumber
 from web.forms import unknown_name
+from web.pages.boards import places_sheet
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
@@ -44,6 +45,8 @@ class ListedProblem:
     best_device: str | None = None
     best_evaluation_id: int | None = None
     best_result_id: int | None = None
+    disturbed: str = ""
+    """What disturbed the best's times, in words. Empty if nothing did, and until `db.queries.disturbances` has read it."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,6 @@ class ProblemsPage(PageContent):
     """All problems."""
 
     table: Table[ListedProblem]
-    disturbed: Mapping[int, str]
-    """What disturbed the best times of the shown problems, by `best_result_id`; empty if nothing did."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,6 @@ class ProblemPage(PageContent):
     """One problem."""
 
     listed: ListedProblem
-    disturbed: Mapping[int, str]
-    """What disturbed its best times, by `best_result_id`; empty if nothing did."""
     version: Version
     """The version that counts."""
     older: tuple[Version, ...]
@@ -110,9 +109,9 @@ COLUMNS: tuple[Column[ListedProblem], ...] = (
 
 @page(router, "/problems", "problems.html")
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
-    found = listed(site)
+    found = site.disturbances.told(listed(site), "best_result_id")
     shown = table(COLUMNS, found, sort, order, number, site.page_rows)
-    return ProblemsPage(found, shown, _disturbed(site, shown.rows), sheet=shown.every)
+    return ProblemsPage(found, shown, sheet=shown.every)
 
 
 def listed(site: Site) -> tuple[ListedProblem, ...]:
@@ -127,9 +126,11 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
         raise NotFoundError(unknown_name(site, Filters(problem=name)) or f"Problem {name!r} was never loaded: there is nothing to show.")
     ranked = [leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name)]
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
-    progress = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
+    found = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
+    progress = tuple(replace(board, best=site.disturbances.told(board.best)) for board in found)
     # In a large database the cached list may be older than the problem.
     summary = next((problem for problem in listed(site) if problem.name == name), ListedProblem(name))
+    (summary,) = site.disturbances.told([summary], "best_result_id")
     counts = failures(site.store, Filters(problem=name))
     return ProblemPage(
         value={
@@ -140,9 +141,8 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
             "evaluations": counts.evaluations,
             "failures": counts.counts,
         },
-        sheet=(row for rows in ranked for row in site.disturbances.told(rows)),
+        sheet=(row for rows in ranked for row in places_sheet(site, rows)),
         listed=summary,
-        disturbed=_disturbed(site, [summary]),
         version=counting,
         older=tuple(version for version in older if version is not None),
         boards=boards,
@@ -151,10 +151,6 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
         has_reduced=any(item.category is Category.REDUCED_PRECISION for item in counts.counts),
         source=tuple(map(Markup, site.highlighter.lines(plain_block(counting.source).rstrip("\n")))) if counting.source else (),
     )
-
-
-def _disturbed(site: Site, rows: Iterable[ListedProblem]) -> Mapping[int, str]:
-    return site.disturbances.of(row.best_result_id for row in rows if row.best_result_id is not None)
 
 
 def _listed(summary: ProblemSummary) -> ListedProblem:
@@ -178,7 +174,7 @@ def _board(site: Site, rows: list[LeaderboardRow]) -> ProblemBoard:
         floor, light = floor or evidence.floor, light or evidence.light
         if floor and light:
             break
-    first, shown = rows[0], site.disturbances.told(rows[:TOP_ROWS])
+    first, shown = rows[0], site.disturbances.told(rows[:TOP_ROWS], "result_id")
     asked = generality(site.store, [row.evaluation_id for row in shown])
     return ProblemBoard(
         first.case,

@@ -1,6 +1,7 @@
 """All runs, and two runs side by side: what broke, what was fixed, what became slower or faster."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,7 +12,7 @@ from db.queries.runs import Run, runs
 from evaluator.results.category import Status
 from web.filters import MAX_ID, FiltersOf, Name, PageNumber
 from web.forms import Field, fields_of
-from web.site import BadRequestError, NotFoundError, PageContent, SiteOf, page
+from web.site import BadRequestError, NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -100,14 +101,28 @@ def run_comparison_page(
     wanted = show or ""
     rows = [row for row in found.rows if wanted == "all" or (row.outcome == wanted if wanted else row.outcome != UNCHANGED)]
     shown = table(COLUMNS, rows, sort, order, number)
-    fields = fields_of(site, chosen, "problem", "author")
-    return RunComparisonPage(found, found, fields, wanted, shown, sheet=map(_record, shown.every))
+    return RunComparisonPage(
+        value=lambda: replace(found, rows=tuple(_told(site, found.rows))),
+        sheet=map(_record, _told(site, shown.every)),
+        comparison=found,
+        fields=fields_of(site, chosen, "problem", "author"),
+        show=wanted,
+        table=replace(shown, rows=tuple(_told(site, shown.rows))),
+    )
+
+
+def _told(site: Site, rows: tuple[ComparedSubmission, ...]) -> Iterator[ComparedSubmission]:
+    """The submissions with what disturbed the times of both sides, which is read on demand."""
+    sides = site.disturbances.told(side for row in rows for side in (row.left, row.right) if side)
+    known = {side.evaluation_id: side for side in sides}
+    for row in rows:
+        yield replace(row, left=row.left and known[row.left.evaluation_id], right=row.right and known[row.right.evaluation_id])
 
 
 def _record(row: ComparedSubmission) -> dict[str, Any]:
     """One row of the CSV."""
     names = ("outcome", "submission", "block", "author", "problem", "case", "same_source", "ratio", "ratio_low", "ratio_high")
-    of_side = ("evaluation_id", "status", "category", "device_name", "runtime_ms", "speedup", "speedup_low", "speedup_high")
+    of_side = ("evaluation_id", "status", "category", "device_name", "runtime_ms", "speedup", "speedup_low", "speedup_high", "disturbed")
     sides = {"left": row.left, "right": row.right}
     told = {f"{side}_{name}": getattr(item, name, None) for side, item in sides.items() for name in of_side}
     return {name: getattr(row, name) for name in names} | told

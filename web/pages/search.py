@@ -1,6 +1,6 @@
 """The search page: problems, submissions, authors, runs, evaluations by number, and categories."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import APIRouter
 
@@ -28,4 +28,5 @@ class SearchPage(PageContent):
 def search_page(site: SiteOf, q: Name = None) -> SearchPage:
     text = (q or "").strip()
     found = site.memory.recall(("search", text), lambda: search(site.store, text, SHOWN))
+    found = replace(found, evaluations=site.disturbances.told(found.evaluations))
     return SearchPage(value=found, text=text, found=found, limit=SHOWN, infos=CATEGORIES)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from db.queries.compare import AuthorComparison, ComparedBoard, compare
+from db.queries.compare import AuthorComparison, ComparedBoard, compare, told
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, failures
 from evaluator.results.category import Category
@@ -38,7 +38,7 @@ def two_authors_page(
     for name in (left, right):
         if missing := unknown_name(site, Filters(author=name)):
             raise NotFoundError(missing)
-    found = compare(site.store, right, left)
+    found = told(compare(site.store, right, left), site.disturbances)
     counts = failures(site.store, Filters(author=left)), failures(site.store, Filters(author=right))
     shown = table(_columns(found), found.boards, sort, order, number, order_of_rows="problem")
     return TwoAuthorsPage(
@@ -55,8 +55,22 @@ def _columns(found: AuthorComparison) -> tuple[Column[ComparedBoard], ...]:
     winners = {"first": found.first, "second": found.second, "tie": "tie", "neither": None}
     return (
         Column("problem", "problem", lambda row: natural(row.problem), kind="problem", text=lambda row: row.problem),
-        Column("left", f"speedup of {found.second}", lambda row: row.second, numeric=True, best_first=True, kind="number", always=True),
-        Column("right", f"speedup of {found.first}", lambda row: row.first, numeric=True, best_first=True, kind="number", always=True),
+        Column(
+            *("left", f"speedup of {found.second}", lambda row: row.second),
+            numeric=True,
+            best_first=True,
+            kind="number",
+            always=True,
+            doubt=lambda row: (row.second_disturbed, row.second_id),
+        ),
+        Column(
+            *("right", f"speedup of {found.first}", lambda row: row.first),
+            numeric=True,
+            best_first=True,
+            kind="number",
+            always=True,
+            doubt=lambda row: (row.first_disturbed, row.first_id),
+        ),
         Column("ratio", "ratio", lambda row: row.ratio, numeric=True, best_first=True, kind="number"),
         Column("winner", "winner", lambda row: winners[row.outcome]),
         Column("case", "case", lambda row: row.case),

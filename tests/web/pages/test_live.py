@@ -17,6 +17,7 @@ from tests.db.samples import result
 from tests.web.serving import served
 from web.pages import live
 from web.pages.live import MAX_STREAMS, SHOWN_ARRIVALS, Follower
+from web.site import Site
 
 pytestmark = pytest.mark.slow(8)
 
@@ -52,7 +53,7 @@ def told(follower: Follower) -> dict[str, Any]:
 
 
 def test_a_run_is_told_from_its_first_result_to_its_end(store: Store, url: str) -> None:
-    follower = Follower(store, None)
+    follower = Follower(Site(store), None)
     assert told(follower)["runs"] == []
     assert follower.news() is None
     with Store.open(url) as working:
@@ -78,19 +79,19 @@ def test_what_a_run_skips_and_loses_to_a_later_one_stays_counted(store: Store, u
     with Store.open(url) as first:
         first.start_run(["first"], 1)
         judged = first.save(result(Category.NO_DEVICE, submission="a.py"), "")
-    watching = Follower(store, None)
+    watching = Follower(Site(store), None)
     with Store.open(url) as second:
         second.start_run(["second"], 2)
         second.skip([judged])
         second.save(result(submission="a.py"), "")
-    for follower in (watching, Follower(store, None)):
+    for follower in (watching, Follower(Site(store), None)):
         counts = [(run["expected"], sum(run["statuses"].values()) + run["skipped"]) for run in told(follower)["runs"]]
         assert counts == [(2, 2), (1, 1)]
 
 
 def test_of_many_at_once_the_last_are_told_and_all_are_counted(store: Store) -> None:
     store.start_run(["many"])
-    follower = Follower(store, None)
+    follower = Follower(Site(store), None)
     follower.news()
     for number in range(SHOWN_ARRIVALS + 3):
         store.save(result(submission=f"{number}.py"), "")

@@ -8,7 +8,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 
 from db.error import StoreError
-from db.queries.disturbances import Disturbances
 from db.queries.filters import Filters
 from db.queries.generality import only
 from db.queries.leaderboard import leaderboard
@@ -55,7 +54,7 @@ async def ranking(
     def rows() -> list[Ranked]:
         found = leaderboard(service.store, filters, top=top, reduced_precision=reduced_precision)
         found = only(service.store, found, generalises, robust)
-        return [Ranked.model_validate(asdict(row)) for row in Disturbances(service.store).told(found)]
+        return [Ranked.model_validate(asdict(row)) for row in service.disturbances.told(found, "result_id")]
 
     return Leaderboard(rows=await to_thread.run_sync(rows))
 

@@ -11,6 +11,7 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
+from db.queries.disturbances import Disturbances
 from db.queue.requests import Requests
 from db.store import Store
 from web.service.errors import RefusedError, retry_after
@@ -66,6 +67,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.requests, self.tokens, self.rates = Requests(self.store), Tokens(self.store), Rates()
+        self.disturbances = Disturbances(self.store)
         self._accepting: Intake | None = None
         self._watch: ProgressWatch | None = None
 
