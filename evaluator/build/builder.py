@@ -117,7 +117,8 @@ class Builder:
             log.exception("build %s of %s failed on the builder's own account", key, request.name)
             cached, descriptor = False, None
             entry = Entry(self._evidence(request, key, Category.INFRASTRUCTURE_ERROR, str(error)), None)
-        evidence = self._short_paths.evidence(_renamed(entry.evidence, common.name, request.name))
+        own = {file.name for file in (*request.sources, *request.headers)}
+        evidence = self._short_paths.evidence(_renamed(entry.evidence, common.name, request.name), own)
         duration_s = round(max(time.monotonic() - started - waited_s, 0.0), 3)
         return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor, waited_s)
 

@@ -146,7 +146,10 @@ def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> B
 
 def _located(item: Diagnostic, texts: Mapping[str, str], source: SourceMap) -> Diagnostic:
     file, line, column = normpath(item.file), item.line, item.column
-    if file not in texts and item.asked_file:
+    if file in texts:
+        # It is where the error is, also in a folder with the name of an installed one.
+        item = item.model_copy(update={"asked_file": None, "asked_line": None})
+    elif item.asked_file:
         file, line, column = normpath(item.asked_file), item.asked_line, None
     text = texts[file].split("\n") if file in texts else None
     if text is None or line is None:

@@ -108,6 +108,19 @@ def test_an_error_in_a_header_is_shown_where_it_was_asked_for() -> None:
     assert (found.source_line, found.excerpt) == (20, "void run(torch::Tensor x);")
 
 
+def test_an_error_in_an_own_header_is_shown_there_whatever_its_folder_is_called() -> None:
+    item = Diagnostic(file="cuda/util.cuh", line=1, severity="error", message="no", asked_file="main.cpp", asked_line=2)
+    request = BuildRequest.model_validate(
+        {
+            "name": "m",
+            "sources": [{"name": "main.cpp", "text": "\n".join(CPP)}],
+            "headers": [{"name": "cuda/util.cuh", "text": "int helper(int i) {"}],
+        }
+    )
+    (found,) = located(BuildEvidence(name="m", key="k", ok=False, diagnostics=(item,)), request, SourceMap(CODE)).diagnostics
+    assert not found.foreign and summary([found]) == "cuda/util.cuh:1: no"
+
+
 def test_a_missing_semicolon_is_at_the_end_of_the_line_above() -> None:
     (found,) = evidence(Diagnostic(file="cuda.cu", line=5, column=5, severity="error", message='expected a ";"')).diagnostics
     assert (found.source_line, found.excerpt) == (5, "int i = threadIdx.x;\n" + " " * 20 + "^")

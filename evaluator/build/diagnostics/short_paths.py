@@ -1,7 +1,7 @@
 """Shortens paths in the output of compilers: it is stored and exported, and this machine's folders tell others nothing."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from evaluator.results.evidence import BuildEvidence
@@ -29,9 +29,14 @@ class ShortPaths:
             text = pattern.sub(name, text)
         return text
 
-    def evidence(self, build: BuildEvidence) -> BuildEvidence:
-        """The evidence with short paths."""
+    def evidence(self, build: BuildEvidence, own: Collection[str]) -> BuildEvidence:
+        """The evidence with short paths. own: names of the build's files, which an installed header does not get for its short one."""
+
+        def short(file: str) -> str:
+            name = self.text(file)
+            return f"/{name}" if name != file and name in own else name
+
         diagnostics = tuple(
-            item.model_copy(update={"file": self.text(item.file), "message": self.text(item.message)}) for item in build.diagnostics
+            item.model_copy(update={"file": short(item.file), "message": self.text(item.message)}) for item in build.diagnostics
         )
         return build.model_copy(update={"output": self.text(build.output), "diagnostics": diagnostics})

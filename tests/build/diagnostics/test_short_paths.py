@@ -10,7 +10,7 @@ from evaluator.build.diagnostics.messages import errors, summary
 from evaluator.build.diagnostics.short_paths import ShortPaths
 from evaluator.build.toolchain import Toolchain
 from evaluator.diagnosis.source_map import SourceMap, located
-from evaluator.results.evidence import Diagnostic
+from evaluator.results.evidence import BuildEvidence, Diagnostic
 from tests.build.conftest import request
 
 PREPARED = Path("/home/me/.cache/assay/headers")
@@ -56,6 +56,14 @@ def test_an_error_in_an_installed_header_keeps_its_line_of_the_submission(source
         assert not any(str(folder) in evidence.model_dump_json() for folder in (machine.torch.root, machine.python_include, tmp_path))
         found = errors(located(evidence, asked, SourceMap(f"SOURCE = '''\n{source}'''\n")).diagnostics)
         assert found and all(item.source_line and not item.foreign for item in found)
+
+
+def test_an_own_header_is_never_taken_for_an_installed_one_of_the_same_short_name() -> None:
+    paths = ShortPaths([(Path("/opt/torch"), "torch")], PREPARED)
+    said = [Diagnostic(file=file, line=7, severity="error", message="no") for file in ("/opt/torch/include/x.h", "torch/include/x.h")]
+    build = BuildEvidence(name="m", key="k", ok=False, diagnostics=tuple(said))
+    assert [item.file for item in paths.evidence(build, ()).diagnostics] == ["torch/include/x.h"] * 2
+    assert [item.file for item in paths.evidence(build, {"torch/include/x.h"}).diagnostics] == ["/torch/include/x.h", "torch/include/x.h"]
 
 
 def test_a_summary_names_the_submission_s_line_for_an_error_in_an_installed_header() -> None:
