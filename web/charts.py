@@ -34,6 +34,8 @@ MAX_AUTHORS = 10
 MAX_CATEGORIES = 10
 """Maximum curves in one chart, each with its own colour."""
 MAX_LABEL = 40
+_SHORT_LABEL = 22
+"""Longest label of a legend in two columns, of which a narrow window shows both."""
 _MANY_TIMES = 5
 """A scale is logarithmic if its largest value is at least this many times the least."""
 _FEW_TICKS = 10
@@ -109,7 +111,7 @@ def steps(worths: Sequence[StepWorth]) -> Figure:
     axes.set_ylabel("share of its evaluations")
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, 0))
-    _legend(axes, outside=True)
+    _legend_above(axes)
     return figure
 
 
@@ -179,7 +181,7 @@ def distribution(speedups: Speedups) -> Figure:
 
 def over_time(intervals: Intervals) -> Figure:
     """Failures by category, in intervals of time."""
-    figure = Figure(figsize=(7.5, 3.8), layout="constrained")
+    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
     counts, width = intervals.counts, intervals.length
     total: Counter[Category] = Counter()
@@ -198,7 +200,7 @@ def over_time(intervals: Intervals) -> Figure:
     axes.set_ylabel(f"failed, in {_duration(width)}")
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
     _dates(axes)
-    _legend(axes, outside=True)
+    _legend_above(axes)
     return figure
 
 
@@ -279,10 +281,19 @@ def _label(text: str) -> str:
     return ("\u200a" if line.startswith("_") else "") + (line if len(line) <= MAX_LABEL else line[:MAX_LABEL] + "…")
 
 
-def _legend(axes: Any, outside: bool = False) -> None:
+def _legend(axes: Any) -> None:
     handles, _ = axes.get_legend_handles_labels()
     if handles:
-        axes.legend(**({"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if outside else {}))
+        axes.legend()
+
+
+def _legend_above(axes: Any) -> None:
+    """The legend above the axes, from the left: a narrow window shows only that part of a plot. The figure grows by its lines."""
+    _, labels = axes.get_legend_handles_labels()
+    if labels:
+        columns = 1 if max(map(len, labels)) > _SHORT_LABEL else 2
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.2)
+        axes.figure.set_figheight(axes.figure.get_figheight() + 0.2 * -(-len(labels) // columns))
 
 
 def _dates(axes: Any) -> None:

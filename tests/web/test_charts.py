@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from db.queries.curves import Speedups
 from db.queries.progress import AuthorProgress, BestSoFar, BoardProgress, Point
+from db.queries.steps import StepWorth
 from db.queries.timeline import Intervals
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
@@ -119,6 +120,19 @@ def test_failures_beyond_the_most_frequent_are_others() -> None:
     shown = texts(charts.svg("light", lambda: charts.over_time(Intervals(timedelta(hours=1), counts))))
     assert "others" in shown and categories[0].value in shown and categories[-1].value not in shown and "ok" not in shown
     assert charts.svg("light", lambda: charts.over_time(Intervals(timedelta(hours=1), {}))).startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("run", [None, "a-run-with-a-name-of-forty-characters-or-more"])
+def test_a_narrow_window_shows_the_whole_legend(run: str | None) -> None:
+    """It shows 350 of the plot's 544 pixels, from the left."""
+    categories = sorted((category for category in Category if category is not Category.OK), key=lambda each: -len(each.value))
+    counts: dict[datetime, Counter[Category]] = {START: Counter(dict.fromkeys(categories, 1))}
+    worths = [StepWorth(run, step, evaluations=1, right=0.5, faster=0.5, speedup=None) for step in (1, 2)]
+    for figure in (charts.over_time(Intervals(timedelta(hours=1), counts)), charts.steps(worths)):
+        axes = drawn(figure)
+        box = axes.get_legend().get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= 350 / 544 * figure.bbox.width and box.y1 <= figure.bbox.height
+        assert axes.bbox.height > 0.5 * 3.4 * figure.dpi
 
 
 def test_a_clock_is_followed_through_each_timing_of_its_own() -> None:
