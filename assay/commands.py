@@ -54,7 +54,7 @@ def _calibrate_parser() -> argparse.ArgumentParser:
 def _problems(words: Sequence[str]) -> int:
     from reference.__main__ import main
 
-    return main(words, "assay problems", "assay judge")
+    return main(words, "assay problems")
 
 
 def _problems_parser() -> argparse.ArgumentParser:

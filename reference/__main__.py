@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
-PROGRAM, JUDGING = "python -m reference", "python pipeline.py"
+PROGRAM = "python -m reference"
 
 
 class UsageError(Exception):
     """The request is impossible. The message is for the user."""
 
 
-def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging: str = JUDGING) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0 if all passed, 1 if one was refused, 2 for bad usage, 130 for Ctrl-C.
 
-    program, judging: names of this command and of the judging command, for messages.
+    program: the name by which it was called, for messages.
     """
     this = parser(program)
     use_file(this, arguments, "problems")
-    options = this.parse_args(arguments, argparse.Namespace(program=program, judging=judging))
+    options = this.parse_args(arguments, argparse.Namespace(program=program))
     # PyTorch's threads wait for each other awake, unless told otherwise before its import. On busy cores that takes most of the time.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
@@ -101,8 +101,9 @@ def _new(options: argparse.Namespace) -> int:
 
     path = create(options.name, options.reference or SHIPPED)
     where = f" --reference {shlex.quote(str(options.reference))}" if options.reference else ""
-    check, judge = (re.sub("^assay ", lambda _: f"{assay_command()} ", each) for each in (options.program, options.judging))
-    steps = {"check": f"{check} check {options.name}{where}", "judge": f"{judge}{where} --problem {options.name} my_kernel.py"}
+    check = re.sub("^assay ", lambda _: f"{assay_command()} ", options.program)
+    judge = f"{assay_command()} judge{where} --problem {options.name} my_kernel.py"
+    steps = {"check": f"{check} check {options.name}{where}", "judge": judge}
     if options.json:
         return _say(json.dumps({"problem": options.name, "file": str(path), **steps}, indent=2))
     return _say(f"{path}\n\nEdit it, then\n\n    {steps['check']}\n    {steps['judge']}")

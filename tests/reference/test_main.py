@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evaluator.problem.catalogue import discover
+from evaluator.results.advice import assay_command
 from evaluator.results.display import progress
 from reference.__main__ import main
 from tests.screens import WIDTHS, assert_fits
@@ -212,7 +213,8 @@ def test_a_new_problem_is_admitted_as_it_comes(tmp_path: Path, capsys: pytest.Ca
     folder = tmp_path / "mine"
     assert main(["new", "swish", "--reference", str(folder)]) == 0
     output = capsys.readouterr().out
-    assert f"{folder}/swish.py" in output and f"python -m reference check swish --reference {folder}" in output
+    assert f"{folder}/swish.py" in output and f"    python -m reference check swish --reference {folder}" in output
+    assert f"    {assay_command()} judge --reference {folder} --problem swish my_kernel.py" in output
     assert main(["check", "swish", "--json", "--reference", str(folder)]) == 0
     (record,) = json.loads(capsys.readouterr().out)
     assert record["outputs"] == ["float32 (37, 771)"]
