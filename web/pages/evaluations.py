@@ -37,6 +37,7 @@ MAX_REMARKS = 500
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
 _OF_THE_RUN = ("--reference", "--db", "--headers", "--timeout")
 """Options of the first run that judging again needs."""
+_EVERY_BLOCK = "--every-block"
 _CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _TO_DO = "what to do"
 _IN_HEAD = ("verdict", "cause", "meaning", _TO_DO)
@@ -155,14 +156,19 @@ def rerun_command(result: Result, run: Sequence[str] = ()) -> str:
     options["--protocol"] = None if result.evidence.untimed else result.protocol
     options["--baseline"] = ",".join(result.baselines) if len(result.baselines) > 1 else None
     words += [word for name, value in options.items() if value is not None for word in (name, value)]
-    for word, value in pairwise([*run, ""]):
+    options_end = run.index("--") if "--" in run else len(run)
+    given_names = set()
+    for word, value in pairwise([*run[:options_end], ""]):
         name, joined, given = word.partition("=")
+        # A command may abbreviate an option, if no other one begins so.
+        name = next((each for each in (*_OF_THE_RUN, _EVERY_BLOCK) if len(name) > 2 and each.startswith(name)), name)
+        given_names.add(name)
         if name in _OF_THE_RUN:
             words += [name, given if joined else value]
     if result.device:
         words += ["--device", result.device.split(":")[0]]
-    if result.block is not None and ("--every-block" in run or not run):
-        words.append("--every-block")
+    if result.block is not None and (_EVERY_BLOCK in given_names or not run):
+        words.append(_EVERY_BLOCK)
     if result.evidence.untimed:
         words.append("--no-timing")
     return f"assay {shlex.join(words)}"

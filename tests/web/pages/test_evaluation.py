@@ -119,6 +119,13 @@ def test_the_command_on_the_page_has_the_run_s_own_options() -> None:
         assert ("--every-block" in rerun_command(of_block, run).split()) == added, run
 
 
+def test_the_command_on_the_page_has_abbreviated_options_in_full() -> None:
+    of_block = result(submission="answer.md", block=1)
+    words = rerun_command(of_block, ("assay", "judge", "--every", "--head=inc", "--timeo", "5", "answer.md")).split()
+    assert [words[words.index(name) + 1] for name in ("--headers", "--timeout")] == ["inc", "5"] and "--every-block" in words
+    assert "--every-block" not in rerun_command(of_block, ("assay", "judge", "--", "--every")).split()
+
+
 def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient, ids: dict[str, int]) -> None:
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in (
