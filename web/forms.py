@@ -41,11 +41,16 @@ class Field:
 
 def fields_of(site: Site, filters: Filters, *names: str, facets: Facets | None = None, workloads: bool = False) -> tuple[Field, ...]:
     """Form fields for the filters with these names. With `workloads`, the case's field proposes workloads too."""
-    known = site.memory.recall("choices", lambda: _known(site.store))
+    known = known_names(site)
     if workloads:
         known = known | {"case": tuple(sorted({*known["case"], *site.memory.recall("workloads", lambda: _workloads(site.store))}))}
     counts = facets or {}
     return tuple(_field(name, getattr(filters, name), known[name], counts.get(name)) for name in names)
+
+
+def known_names(site: Site) -> dict[str, tuple[str, ...]]:
+    """The values of each filter that the database holds."""
+    return site.memory.recall("choices", lambda: _known(site.store))
 
 
 def answer_fields(**answers: str | None) -> tuple[Field, ...]:

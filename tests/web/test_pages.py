@@ -520,6 +520,27 @@ def test_doubtful_times_are_marked_wherever_they_are_shown(client: TestClient, s
         )
 
 
+def test_one_is_told_in_the_singular(client: TestClient, store: Store) -> None:
+    put(store, result(submission="a.py", author="ada"))
+    for path in ("/failures", "/problem?name=softmax", "/author?name=ada"):
+        text = " ".join(seen(client, path).text.split())
+        assert "The only evaluation is correct/ok." in text and not re.search(
+            r"\b1 (current )?(evaluations|submissions|authors)\b", text
+        ), path
+
+
+def test_authors_with_invisible_characters_are_compared_by_the_form(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    for name in ("zero\u200bwidth", "right\u202eleft"):
+        put(store, result(submission=f"{name}.py", author=name, source=name), name)
+    shown = re.findall(r'<option value="((?:zero|right)[^"]*)"', client.get("/").text)
+    assert len(set(shown)) == 2
+    answer = client.get("/authors/compare.json", params={"left": shown[0], "right": shown[1]})
+    assert {answer.json()["comparison"][side] for side in ("first", "second")} == {"zero\u200bwidth", "right\u202eleft"}
+    for other in (shown[0], "zero\u200bwidth" if shown[0].startswith("zero") else "right\u202eleft"):
+        answer = client.get("/authors/compare", params={"left": shown[0], "right": other})
+        assert answer.status_code == 400 and "Name two authors" in answer.text
+
+
 def test_comparisons_and_best_so_far_mark_doubtful_times(client: TestClient, ids: dict[str, int]) -> None:
     number = ids["timed"]
     link = f'<a class="mark" href="/evaluation/{number}" title="doubtful: others&#39; processes'

@@ -9,10 +9,10 @@ from db.queries.compare import AuthorComparison, ComparedBoard, compare, told
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, failures
 from evaluator.results.category import Category
-from evaluator.results.display.text import natural
+from evaluator.results.display.text import natural, plain_block
 from web.filters import MAX_NAME, Name, PageNumber
-from web.forms import unknown_name
-from web.site import NotFoundError, PageContent, SiteOf, page
+from web.forms import known_names, unknown_name
+from web.site import BadRequestError, NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -35,9 +35,9 @@ class TwoAuthorsPage(PageContent):
 def two_authors_page(
     site: SiteOf, left: Author, right: Author, sort: Name = None, order: Name = None, number: PageNumber = 1
 ) -> TwoAuthorsPage:
-    for name in (left, right):
-        if missing := unknown_name(site, Filters(author=name)):
-            raise NotFoundError(missing)
+    left, right = (_known(site, name) for name in (left, right))
+    if left == right:
+        raise BadRequestError(f"Both sides are {left}. Name two authors, as in /authors/compare?left=one&right=other.")
     found = told(compare(site.store, right, left), site.disturbances)
     counts = failures(site.store, Filters(author=left)), failures(site.store, Filters(author=right))
     shown = table(_columns(found), found.boards, sort, order, number, order_of_rows="problem")
@@ -49,6 +49,18 @@ def two_authors_page(
         failures=counts,
         causes=_causes(*counts),
     )
+
+
+def _known(site: Site, name: str) -> str:
+    """The author with this name, or else one who is shown so: a form sends what a page shows. Raises NotFoundError."""
+    missing = unknown_name(site, Filters(author=name))
+    if not missing:
+        return name
+    shown = (each for each in known_names(site)["author"] if plain_block(each) == plain_block(name))
+    found = next(shown, None)
+    if found is None:
+        raise NotFoundError(missing)
+    return found
 
 
 def _columns(found: AuthorComparison) -> tuple[Column[ComparedBoard], ...]:
