@@ -13,6 +13,7 @@ from db.kernelbench_results import export_kernelbench
 from db.list_options import choice_of
 from db.output import report
 from db.queries.evaluations import chosen
+from evaluator.results.display.figures import count_text
 from evaluator.results.display.pace import Tell
 from evaluator.results.display.progress import long_work
 from evaluator.results.display.text import plain_line
@@ -44,7 +45,7 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
         if options.output is None:
             _, left_out = _write(store, options, sys.stdout.buffer, work.advance, where)
             sys.stdout.flush()
-            sys.stderr.write(f"{left_out} evaluations left out\n" if left_out else "")
+            sys.stderr.write(f"{count_text(left_out, 'evaluation')} left out\n" if left_out else "")
             return "", 0
         # An existing file is replaced only when the new one is complete.
         unfinished = options.output.with_name(options.output.name + ".part")
@@ -58,14 +59,14 @@ def write_all(store: "Store", options: argparse.Namespace) -> Answer:
             unfinished.unlink(missing_ok=True)
     told = {"file": str(options.output), "format": options.format, "evaluations": count, "left_out": left_out}
     more = f", {left_out} left out" if left_out else ""
-    return report.dump(told) if options.json else f"{count} evaluations written to {options.output}{more}\n", 0
+    return report.dump(told) if options.json else f"{count_text(count, 'evaluation')} written to {options.output}{more}\n", 0
 
 
 def _write_site(store: "Store", options: argparse.Namespace) -> Answer:
     files, start = options.write_site(store, options.site), options.site / "index.html"
     if options.json:
         return report.dump({"start": str(start), "files": files}), 0
-    return plain_line(f"{files} files written; open {start}") + "\n", 0
+    return plain_line(f"{count_text(files, 'file')} written; open {start}") + "\n", 0
 
 
 def _write(store: "Store", options: argparse.Namespace, file: IO[bytes], tell: Tell, where: Sequence[Any]) -> tuple[int, int]:
@@ -86,7 +87,9 @@ def read_all(store: "Store", options: argparse.Namespace) -> Answer:
         with long_work("Storing", read) as work:
             added = exchange.store_lines(store, options.file, tell=work.advance)
     told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
-    return report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were already stored\n", 0
+    return report.dump(
+        told
+    ) if options.json else f"{count_text(read, 'evaluation')} read, {added} added; the others were already stored\n", 0
 
 
 def set_author(store: "Store", options: argparse.Namespace) -> Answer:
@@ -113,5 +116,5 @@ def check(store: "Store", options: argparse.Namespace) -> Answer:
     if options.json:
         return report.dump({"ok": not faults, "faults": faults, "evaluations": store.count(), "waiting": spooled}), code
     told = [*faults, *(f"{path} waits for the next run to import it, or belongs to a run under way" for path in spooled)]
-    told.append(f"{store.count()} evaluations: {f'{len(faults)} faults' if faults else 'no fault'}")
+    told.append(f"{count_text(store.count(), 'evaluation')}: {count_text(len(faults), 'fault') if faults else 'no fault'}")
     return "".join(plain_line(line) + "\n" for line in told), code

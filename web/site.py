@@ -42,7 +42,7 @@ from db.queries.disturbances import Disturbances
 from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
-from evaluator.results.display.figures import MARK, best_text, light_text, rank_text, solved_text
+from evaluator.results.display.figures import MARK, all_right_text, best_text, count_text, light_text, rank_text, solved_text
 from evaluator.results.display.text import plain_block
 from evaluator.results.evidence import Record
 from evaluator.results.score import speedup_in
@@ -211,6 +211,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(link=link, doubt_mark=MARK)
+    environment.globals.update(all_right_text=all_right_text, count_text=count_text)
     environment.globals.update(best_text=best_text, light_text=light_text, rank_text=rank_text, solved_text=solved_text)
     environment.globals.update(
         ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from evaluator.results.category import CATEGORIES, Status
-from evaluator.results.display.figures import cores_text, percent, rate_text
+from evaluator.results.display.figures import cores_text, count_text, percent, rate_text
 from evaluator.results.evidence import (
     AblationEvidence,
     ChangedInputsEvidence,
@@ -210,14 +210,14 @@ def _side_text(side: ProfiledSide | None) -> str | None:
         return None
     words = [side.outcome] + ([side.remark] if side.remark else [])
     if side.kernels:
-        count = f"{len(side.kernels)} kernel{'' if len(side.kernels) == 1 else 's'}"
+        count = count_text(len(side.kernels), "kernel")
         words.append(f"{count}, only a part of the call" if side.partial else count)
     if side.duration_ms is not None:
         words.append(f"{side.duration_ms:.4g} ms")
     if side.moved_bytes is not None:
         words.append(f"{side.moved_bytes / 1e6:.4g} MB to and from device memory")
     if side.passes is not None:
-        words.append(f"{side.passes} passes, {side.duration_s:.1f} s")
+        words.append(f"{count_text(side.passes, 'pass', 'passes')}, {side.duration_s:.1f} s")
     return "; ".join(words)
 
 

@@ -19,7 +19,7 @@ from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.advice import advice, runnable
 from evaluator.results.category import CATEGORIES, Category
-from evaluator.results.display.figures import MARK, MARK_TEXT, best_text, light_text, rank_text, solved_text
+from evaluator.results.display.figures import MARK, MARK_TEXT, all_right_text, best_text, count_text, light_text, rank_text, solved_text
 from evaluator.results.display.screen import rendered
 from evaluator.results.display.table import Column, Table
 from evaluator.results.display.text import cell, plain_line
@@ -98,8 +98,8 @@ def failures_text(failures: Failures, chosen: str = "") -> str:
     if not failures.evaluations:
         return "No evaluation matches.\n"
     if not failures.counts:
-        return f"All {failures.evaluations} evaluations are correct/ok.\n"
-    table = Table(_FAILURES, f"Not correct/ok, of {failures.evaluations} evaluations")
+        return f"{all_right_text(failures.evaluations)}\n"
+    table = Table(_FAILURES, f"Not correct/ok, of {count_text(failures.evaluations, 'evaluation')}")
     for item in failures.counts:
         table.add(item.status.value, item.category.value, CATEGORIES[item.category].meaning, item.count, f"{_share(item, failures):.1%}")
     return rendered(table, *advice({item.category: item.count for item in failures.counts}, chosen))
@@ -169,11 +169,11 @@ def author_change_text(change: AuthorChange) -> str:
     told = []
     if change.submissions:
         before = ", ".join(f"{each.submissions} by {each.author or '(no author)'}" for each in change.before)
-        verb, given = "is" if change.submissions == 1 else "are", _number(change.evaluations, "evaluation")
-        told.append(f"{_number(change.submissions, 'submission')} ({given}) {verb} now by {change.author}; before: {before}")
+        verb, given = "is" if change.submissions == 1 else "are", count_text(change.evaluations, "evaluation")
+        told.append(f"{count_text(change.submissions, 'submission')} ({given}) {verb} now by {change.author}; before: {before}")
     if change.unchanged:
         verb = "was" if change.unchanged == 1 else "were"
-        told.append(f"{_number(change.unchanged, 'submission')} already {verb} by {change.author}")
+        told.append(f"{count_text(change.unchanged, 'submission')} already {verb} by {change.author}")
     return "".join(plain_line(line) + "\n" for line in told)
 
 
@@ -246,11 +246,6 @@ def _comparison_columns(first: str, second: str) -> tuple[Column, ...]:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
-
-
-def _number(count: int, noun: str) -> str:
-    """As in `1 submission`, `2 submissions`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _doubtful(speedup: float | None, disturbed: str) -> str:

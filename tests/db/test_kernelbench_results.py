@@ -102,9 +102,9 @@ def test_the_command_says_how_many_are_left_out(store: Store, tmp_path: Path, ca
     output = tmp_path / "eval_results.json"
     words = ["--db", store.name, "export", "--format"]
     assert main([*words, "kernelbench", "--output", str(output)]) == 0
-    assert capsys.readouterr().out == f"1 evaluations written to {output}, 1 left out\n"
+    assert capsys.readouterr().out == f"1 evaluation written to {output}, 1 left out\n"
     assert main([*words, "kernelbench"]) == 0
     told = capsys.readouterr()
-    assert (json.loads(told.out), told.err) == (json.loads(output.read_text()), "1 evaluations left out\n")
+    assert (json.loads(told.out), told.err) == (json.loads(output.read_text()), "1 evaluation left out\n")
     assert main([*words, "csv", "--level", "1"]) == 2
     assert "--level is for --format kernelbench" in capsys.readouterr().err

@@ -356,7 +356,7 @@ def test_export_and_import(store: Store, url: str, tmp_path: Path) -> None:
     store.save(result(evidence=full_evidence()), SOURCE)
     other = f"sqlite:///{tmp_path}/other.db"
     (tmp_path / "all.jsonl").write_text(output("--db", url, "export", "--format", "json"))
-    assert "1 evaluations read, 1 added" in output("--db", other, "import", str(tmp_path / "all.jsonl"))
+    assert "1 evaluation read, 1 added" in output("--db", other, "import", str(tmp_path / "all.jsonl"))
     told = json.loads(output("--db", other, "import", str(tmp_path / "all.jsonl"), "--json"))
     assert (told["read"], told["added"], told["known"]) == (1, 0, 1)
     assert output("--db", url, "export", "--format", "csv").startswith("id,submission,")
@@ -369,7 +369,7 @@ def test_export_and_import(store: Store, url: str, tmp_path: Path) -> None:
 
 def test_check_and_gc(store: Store, url: str) -> None:
     store.save(result(), SOURCE)
-    assert "1 evaluations: no fault" in output("--db", url, "check", "--deep")
+    assert "1 evaluation: no fault" in output("--db", url, "check", "--deep")
     with store.change() as connection:
         connection.exec_driver_sql("DELETE FROM standings")
     finished = run("--db", url, "check")

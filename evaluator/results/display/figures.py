@@ -23,6 +23,16 @@ def solved_text(solved: int, reduced: int) -> str:
     return f"{solved} ({reduced} reduced)" if reduced else str(solved)
 
 
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: `1 problem`, `2 problems`. plural: for other nouns than those that get an s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def all_right_text(evaluations: int) -> str:
+    """What is said of evaluations without a failure."""
+    return "The only evaluation is correct/ok." if evaluations == 1 else f"All {evaluations} evaluations are correct/ok."
+
+
 def rank_text(rank: int, shared: bool) -> str:
     """A rank, marked if it is shared: `1=`."""
     return f"{rank}=" if shared else str(rank)
