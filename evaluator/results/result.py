@@ -13,7 +13,7 @@ from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import Evidence, Record
 from evaluator.results.score import overall_interval
 
-EVALUATOR_VERSION = "0.21.2"
+EVALUATOR_VERSION = "0.21.3"
 """Part of an evaluation's identity: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: the dtypes that its file uses."""
