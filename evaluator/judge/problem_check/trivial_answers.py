@@ -107,9 +107,7 @@ def _element_off(known: Known) -> Part:
 
 
 def _half_precision(known: Known) -> Part | None:
-    """The output rounded to the next narrower type, if that changes anything. A single number is written as fast in any type."""
-    if known.right.numel() < 2:
-        return None
+    """The output rounded to the next narrower type, if that changes anything."""
     dtype = known.right.dtype
     narrower = NARROWER.get(dtype.to_real() if dtype.is_complex else dtype)
     if narrower is None or torch.equal(_rounded(known.right, narrower), known.right):
