@@ -21,7 +21,7 @@ DEMO_GPU := gelu_tanh/vectorized.py swiglu/one_pass.py bias_residual_relu/one_pa
 	gelu_tanh/wrong_constant.py gelu_tanh/cached_output.py softmax/const_pointer.py leaky_relu/illegal_access.py \
 	leaky_relu/cupy_raw.py leaky_relu/missing_model_new.py responses/softmax_three_tries.txt responses/softmax_cut_off.txt
 # On a GPU, C++ for the CPU would only fail.
-ALL := $(if $(HAS_GPU),$(shell find submissions -type f ! -name 'cpp_*' ! -name README.md ! -name manifest.toml),submissions)
+ALL := $(if $(HAS_GPU),$(shell grep -rL '^\# device: cpu' submissions --include='*.py' --include='*.txt' --include='*.md' --exclude=README.md),submissions)
 DEMO := $(addprefix submissions/,$(if $(HAS_GPU),$(DEMO_GPU),$(DEMO_CPU)))
 # Some submissions loop for ever: five seconds are enough to see that.
 JUDGE := $(RUN) pipeline.py --timeout 5

@@ -35,7 +35,7 @@ class Disturbances:
         """The remark on each evaluation's times, empty if nothing disturbed them. Raises StoreError if the database can't be read."""
         given, known = set(evaluation_ids), self._known
         wanted = {number for number in given if number is not None}
-        if new := wanted - known.keys():
+        if new := {number for number in wanted if number not in known}:
             if len(known) > _MOST_KNOWN:
                 self._known = known = {}
                 new = wanted
