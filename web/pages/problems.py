@@ -1,6 +1,6 @@
 """The list of problems, and the page of one: its text, cases, minimum time, ranking, and best speedups over time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated
 
@@ -109,9 +109,13 @@ COLUMNS: tuple[Column[ListedProblem], ...] = (
 
 @page(router, "/problems", "problems.html")
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
-    found = site.disturbances.told(listed(site), "best_result_id")
+    def told(rows: Iterable[ListedProblem]) -> tuple[ListedProblem, ...]:
+        return site.disturbances.told(rows, "best_result_id")
+
+    found = listed(site)
     shown = table(COLUMNS, found, sort, order, number, site.page_rows)
-    return ProblemsPage(found, shown, sheet=shown.every)
+    sheet = (row for rows in (shown.every,) for row in told(rows))  # reads nothing before its first row
+    return ProblemsPage(lambda: told(found), replace(shown, rows=told(shown.rows)), sheet=sheet)
 
 
 def listed(site: Site) -> tuple[ListedProblem, ...]:

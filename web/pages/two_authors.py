@@ -1,6 +1,6 @@
 """Two authors side by side: boards won, tied and lost, and the causes of their failures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -38,14 +38,18 @@ def two_authors_page(
     left, right = (_known(site, name) for name in (left, right))
     if left == right:
         raise BadRequestError(f"Both sides are {left}. Name two authors, as in /authors/compare?left=one&right=other.")
-    found = told(compare(site.store, right, left), site.disturbances)
+    found = compare(site.store, right, left)
+
+    def marked(boards: tuple[ComparedBoard, ...]) -> AuthorComparison:
+        return told(replace(found, boards=boards), site.disturbances)
+
     counts = failures(site.store, Filters(author=left)), failures(site.store, Filters(author=right))
     shown = table(_columns(found), found.boards, sort, order, number, order_of_rows="problem")
     return TwoAuthorsPage(
-        value={"comparison": found, "failures": {left: counts[0], right: counts[1]}},
-        sheet=shown.every,
+        value=lambda: {"comparison": marked(found.boards), "failures": {left: counts[0], right: counts[1]}},
+        sheet=(row for boards in (shown.every,) for row in marked(boards).boards),
         found=found,
-        table=shown,
+        table=replace(shown, rows=marked(shown.rows).boards),
         failures=counts,
         causes=_causes(*counts),
     )
